@@ -1,0 +1,70 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Class is the closed list of ways in which a server can fail. It is what
+// statuses, StartupError and machine-readable errors carry.
+type Class string
+
+// The classes.
+const (
+	ClassLaunch      Class = "launch"      // the process could not be started
+	ClassIntegrity   Class = "integrity"   // sha256 or pin mismatch
+	ClassTimeout     Class = "timeout"     // a bounded wait ran out
+	ClassLost        Class = "lost"        // the peer went away
+	ClassNoise       Class = "noise"       // too many lines that are not JSON
+	ClassMalformed   Class = "malformed"   // a frame or value that the tap refused
+	ClassOverLimit   Class = "over_limit"  // a bound with a name was exceeded
+	ClassProtocol    Class = "protocol"    // a JSON-RPC or MCP rule was broken
+	ClassUnsupported Class = "unsupported" // no common revision, unknown result type
+	ClassRemote      Class = "remote"      // the server answered with an error
+	ClassCancelled   Class = "cancelled"   // we cancelled
+	ClassClosed      Class = "closed"      // the session is closed
+	ClassPanic       Class = "panic"       // recovered from a panic in the SDK or a handler
+	ClassUntrusted   Class = "untrusted"   // not started before it is trusted
+	ClassConfig      Class = "config"      // a definition that cannot run
+	ClassCatalog     Class = "catalog"     // a listing that was refused
+	ClassAuth        Class = "auth"        // authorisation is needed
+)
+
+// Error is every failure of this package. Message is host-written; Detail may
+// hold raw server text and must pass safetext before it is shown.
+type Error struct {
+	Class   Class
+	Op      string // "connect", "tools/list", "tools/call" …
+	Message string
+	Detail  string
+	// Code is the JSON-RPC error code for ClassRemote, else 0.
+	Code int
+	// Limit, Size and Setting name an exceeded bound for ClassOverLimit.
+	Limit, Size int64
+	Setting     string
+	// Sent says that the request may have reached the server: its outcome is
+	// unknown unless the class is ClassRemote.
+	Sent bool
+	Err  error
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Class == ClassOverLimit:
+		return fmt.Sprintf("%s: %s: %d over the limit of %d (setting %s)", e.Op, e.Message, e.Size, e.Limit, e.Setting)
+	case e.Code != 0:
+		return fmt.Sprintf("%s: %s (code %d)", e.Op, e.Message, e.Code)
+	}
+	return e.Op + ": " + e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ClassOf returns the class of err, or "" when it is none of ours.
+func ClassOf(err error) Class {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Class
+	}
+	return ""
+}
