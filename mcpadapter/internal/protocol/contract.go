@@ -103,6 +103,10 @@ type Handlers struct {
 	// Dropped reports counters of what was refused or dropped: malformed
 	// frames, queue overflow, late replies.
 	Dropped func(code string, count int)
+	// Refused reports a request of the server that was answered with an error
+	// before any handler saw it: reason is host-written and is to be shown,
+	// detail is raw server text or "".
+	Refused func(method, reason, detail string)
 }
 
 // ElicitRequest is one question of the server.

@@ -1,8 +1,11 @@
 package protocol
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // Class is the closed list of ways in which a server can fail. It is what
@@ -39,14 +42,34 @@ type Error struct {
 	Detail  string
 	// Code is the JSON-RPC error code for ClassRemote, else 0.
 	Code int
+	// Data is the raw "data" member of a remote error, or nil. For the
+	// URL-required error (CodeURLRequired) it lists the elicitations.
+	Data json.RawMessage
 	// Limit, Size and Setting name an exceeded bound for ClassOverLimit.
 	Limit, Size int64
 	Setting     string
 	// Sent says that the request may have reached the server: its outcome is
 	// unknown unless the class is ClassRemote.
 	Sent bool
-	Err  error
+	// Diagnostics is set by a Connect that failed after the peer was started:
+	// what was known of it at that moment. Its strings are raw.
+	Diagnostics *wire.Diagnostics
+	// Cleanup, set by a failed Connect, is closed when every connection that
+	// the attempt had opened is closed. Connect does not wait for it, because
+	// it must not outlive its context; whoever owns the binding does.
+	Cleanup <-chan struct{}
+	Err     error
 }
+
+// JSON-RPC and MCP error codes that callers decide on.
+const (
+	CodeMethodNotFound      = -32601
+	CodeInvalidParams       = -32602
+	CodeHeaderMismatch      = -32020
+	CodeMissingCapability   = -32021
+	CodeUnsupportedRevision = -32022
+	CodeURLRequired         = -32042
+)
 
 func (e *Error) Error() string {
 	switch {
