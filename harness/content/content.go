@@ -1,0 +1,91 @@
+// Package content holds the blocks that messages and results are made of. It
+// is pure data: no IO, no rendering, no knowledge of MCP or of any model
+// provider. Text in a block is raw (it came from a person, a model or a
+// server); whoever shows it passes it through internal/safetext.
+package content
+
+import "encoding/json"
+
+// Kind names what a block holds.
+type Kind string
+
+// The kinds of block. KindUnknown keeps a block that no kind fits, whole, in
+// Block.JSON, so that nothing a server sent is lost.
+const (
+	KindText         Kind = "text"
+	KindReasoning    Kind = "reasoning"
+	KindImage        Kind = "image"
+	KindAudio        Kind = "audio"
+	KindResource     Kind = "resource"
+	KindResourceLink Kind = "resource_link"
+	KindToolUse      Kind = "tool_use"
+	KindToolResult   Kind = "tool_result"
+	KindStructured   Kind = "structured"
+	KindUnknown      Kind = "unknown"
+)
+
+// Block is one piece of content. Which fields are set depends on Kind. A block
+// is immutable once it is part of a message or an event.
+type Block struct {
+	Kind Kind `json:"kind"`
+	// Text of text, reasoning and textual resource blocks.
+	Text string `json:"text,omitempty"`
+	// Data of image, audio and binary resource blocks.
+	Data []byte `json:"data,omitempty"`
+	// Blob refers to a body that is stored apart ("sha256:<hex>"); Bytes is
+	// then its length and Text or Data is empty.
+	Blob  string `json:"blob,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+	MIME  string `json:"mime,omitempty"`
+	// URI, Name, Title and Description of resources and resource links.
+	URI         string `json:"uri,omitempty"`
+	Name        string `json:"name,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// JSON is the value of a structured block, the arguments of a tool use, or
+	// the whole of an unknown block.
+	JSON json.RawMessage `json:"json,omitempty"`
+	// CallID joins a tool use and its result.
+	CallID string `json:"call_id,omitempty"`
+	// IsError marks a tool result that is an error.
+	IsError bool `json:"is_error,omitempty"`
+	// Blocks are the parts of a tool result.
+	Blocks []Block `json:"blocks,omitempty"`
+	// Audience and Priority are a server's annotations.
+	Audience []string `json:"audience,omitempty"`
+	Priority *float64 `json:"priority,omitempty"`
+}
+
+// Text makes a text block.
+func Text(s string) Block { return Block{Kind: KindText, Text: s} }
+
+// Role says who speaks in a message.
+type Role string
+
+// The roles.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one entry of a loop's history.
+type Message struct {
+	Role   Role    `json:"role"`
+	Blocks []Block `json:"blocks"`
+}
+
+// PlainText joins the text blocks, a newline between two.
+func PlainText(blocks []Block) string {
+	var out []byte
+	for _, b := range blocks {
+		if b.Kind != KindText {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, '\n')
+		}
+		out = append(out, b.Text...)
+	}
+	return string(out)
+}

@@ -1,0 +1,171 @@
+// Package integration is the neutral port by which an interface sees and
+// changes the sources of tools: their status, catalogs and changes, as data.
+// It names no protocol. An adapter's host implements Port; the interface knows
+// nothing else of tool sources. It must not import an adapter or an interface.
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/looprig/looprig/harness/form"
+	"github.com/looprig/looprig/harness/tool"
+)
+
+// State is where a binding is in its life.
+type State string
+
+// The states, in the order of a normal life.
+const (
+	StateConfigured     State = "configured"
+	StateInvalid        State = "invalid"
+	StateDisabled       State = "disabled"
+	StateUntrusted      State = "untrusted"
+	StateStarting       State = "starting"
+	StateAuthenticating State = "authenticating"
+	StateDiscovering    State = "discovering"
+	StateReady          State = "ready"
+	StateDegraded       State = "degraded"
+	StateReconnecting   State = "reconnecting"
+	StateFailed         State = "failed"
+	StateRetiring       State = "retiring"
+	StateClosing        State = "closing"
+	StateClosed         State = "closed"
+)
+
+// Binding is the status of one binding. Strings that a server wrote (ServerName,
+// ServerVersion, Stderr) are raw; everything else is host-written.
+type Binding struct {
+	Name     string `json:"name"`
+	State    State  `json:"state"`
+	Code     string `json:"code,omitempty"`
+	Class    string `json:"class,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Kind     string `json:"kind"`   // "stdio", "http", "sse", "builtin"
+	Origin   string `json:"origin"` // redacted
+	Scope    string `json:"scope"`  // "session" or "loop"
+	Loop     string `json:"loop,omitempty"`
+	Required bool   `json:"required"`
+	Enabled  bool   `json:"enabled"`
+	// Generation that loops run under, and Candidate when a newer one waits.
+	Generation    uint64 `json:"generation"`
+	Candidate     uint64 `json:"candidate,omitempty"`
+	Digest        string `json:"digest,omitempty"`
+	Tools         int    `json:"tools"`
+	Prompts       int    `json:"prompts"`
+	Resources     int    `json:"resources"`
+	Templates     int    `json:"templates"`
+	Tokens        int    `json:"tokens"` // what the tools cost in a model's context
+	Revision      string `json:"revision,omitempty"`
+	ServerName    string `json:"server_name,omitempty"`
+	ServerVersion string `json:"server_version,omitempty"`
+	Pin           string `json:"pin,omitempty"`
+	Trust         string `json:"trust,omitempty"` // accepted, once, pending, builtin
+	PID           int    `json:"pid,omitempty"`
+	// Since is when State began; NextTry when the next attempt is due.
+	Since    time.Time  `json:"since"`
+	NextTry  *time.Time `json:"next_try,omitempty"`
+	Inflight int        `json:"inflight,omitempty"`
+	// Warnings, Tolerances and WithheldEnv are for the detail view.
+	Warnings    []string  `json:"warnings,omitempty"`
+	Tolerances  []string  `json:"tolerances,omitempty"`
+	WithheldEnv []string  `json:"withheld_env,omitempty"`
+	Stderr      []string  `json:"-"`
+	History     []History `json:"-"`
+	// Position is where an invalid entry's fault is: "mcp.json:12:7".
+	Position string `json:"position,omitempty"`
+}
+
+// History is one past event of a binding; Text is host-written.
+type History struct {
+	Time time.Time
+	Code string
+	Text string
+}
+
+// Item is one entry of a catalog. Name, Title, Description are raw.
+type Item struct {
+	Kind         string          `json:"kind"` // "tool", "prompt", "resource", "template"
+	Name         string          `json:"name"` // raw name or URI
+	ModelName    string          `json:"model_name,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	MIME         string          `json:"mime,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Hints        tool.Hints      `json:"hints"`
+	Digest       string          `json:"digest,omitempty"`
+	Tokens       int             `json:"tokens,omitempty"`
+	// Withheld says why a tool is not offered to loops, or "".
+	Withheld string `json:"withheld,omitempty"`
+	// Arguments of prompts.
+	Arguments []Argument `json:"arguments,omitempty"`
+}
+
+// Argument is one argument of a prompt.
+type Argument struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+}
+
+// Catalog is one generation as data.
+type Catalog struct {
+	Binding      string   `json:"binding"`
+	Generation   uint64   `json:"generation"`
+	Digest       string   `json:"digest"`
+	Revision     string   `json:"revision"`
+	Instructions string   `json:"instructions,omitempty"`
+	Items        []Item   `json:"items"`
+	Warnings     []string `json:"warnings,omitempty"`
+}
+
+// Op is a change of a binding.
+type Op string
+
+// The operations.
+const (
+	OpEnable    Op = "enable"
+	OpDisable   Op = "disable"
+	OpAdd       Op = "add"
+	OpReplace   Op = "replace"
+	OpRemove    Op = "remove"
+	OpReconnect Op = "reconnect"
+)
+
+// Change asks for an operation.
+type Change struct {
+	Op      Op
+	Binding string
+	// Kind and Values answer the form of Kinds for add and replace.
+	Kind   string
+	Values json.RawMessage
+	// Save keeps the change beyond this session.
+	Save bool
+	// By identifies the operator.
+	By string
+}
+
+// SourceKind is one kind of source that can be added, with its form.
+type SourceKind struct {
+	Name  string // "stdio"
+	Title string
+	Form  form.Schema
+}
+
+// Port is what an interface needs of tool sources. Bindings, Catalog, Kinds and
+// Current never block and never do IO; Apply may take as long as the change.
+type Port interface {
+	// Bindings is a snapshot in configuration order.
+	Bindings() []Binding
+	// Catalog returns a generation (0 = the newest) that is still kept.
+	Catalog(binding string, generation uint64) (Catalog, bool)
+	// Kinds lists what can be added.
+	Kinds() []SourceKind
+	// Current returns the kind and values that would pre-fill a replace form.
+	Current(binding string) (kind string, values json.RawMessage, ok bool)
+	// Apply makes a change and returns when it has taken effect or failed. A
+	// *form.Errors or a typed error says what to correct.
+	Apply(ctx context.Context, c Change) error
+}

@@ -1,0 +1,137 @@
+// Package journal is the contract of the append-only session journal: ordered,
+// gap-free, durable when Append returns, and fenced so that two writers never
+// both append. Ledger entries that must be durable together with journal
+// records travel in the same batch. Implementations are packages below it; one
+// conformance suite (journaltest) is run against each. It must not import the
+// session or any adapter.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/looprig/looprig/harness/ledger"
+)
+
+// Record is one durable event.
+type Record struct {
+	// Seq is 1, 2, 3 … without gaps, assigned by the writer.
+	Seq  uint64
+	Type string
+	Time time.Time
+	// Line is the event's encoding, kept byte for byte.
+	Line []byte
+	// Key, when set, makes the append idempotent: a record whose key is
+	// already in the session is not appended again.
+	Key string
+}
+
+// Batch is appended as a whole or not at all.
+type Batch struct {
+	// ExpectedSeq is the sequence number of the last record before the batch.
+	ExpectedSeq uint64
+	Records     []Record
+	// Ledger entries are sealed into the home's chain in the same transaction.
+	Ledger []ledger.Draft
+	// Blobs are stored once under their digest in the same transaction.
+	Blobs []Blob
+}
+
+// Blob is a body that records refer to.
+type Blob struct {
+	Digest string // "sha256:<hex>" of Body
+	MIME   string
+	Body   []byte
+}
+
+// Meta describes a session in listings.
+type Meta struct {
+	Session string    `json:"session"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	Title   string    `json:"title"`
+	Mode    string    `json:"mode"`
+	Model   string    `json:"model"`
+	Records uint64    `json:"records"`
+	Turns   int       `json:"turns"`
+	// Closed says that the last record is session.closed.
+	Closed bool `json:"closed"`
+}
+
+// Query selects sessions, newest first.
+type Query struct {
+	// Prefix of the session id, or "".
+	Prefix string
+	// Limit is the most that is returned; 0 means DefaultListLimit.
+	Limit int
+}
+
+// DefaultListLimit bounds a listing that names no limit.
+const DefaultListLimit = 100
+
+// Lease is the right to append to one session. It is fenced: once another
+// holder has taken over, appends with the old one fail with ErrFenced.
+type Lease struct {
+	Session string
+	Holder  string
+	Token   uint64
+}
+
+// Store keeps journals. It is safe for concurrent use by goroutines and, where
+// the implementation says so, by processes.
+type Store interface {
+	// Create makes an empty journal and takes its lease.
+	Create(ctx context.Context, meta Meta, holder string) (Lease, error)
+	// Acquire takes the lease of an existing session for ttl (renewed by each
+	// Append and by Renew). It fails with ErrLeased while another living holder
+	// has it.
+	Acquire(ctx context.Context, session, holder string, ttl time.Duration) (Lease, error)
+	Renew(ctx context.Context, lease Lease, ttl time.Duration) error
+	Release(ctx context.Context, lease Lease) error
+	// Append makes a batch durable. It returns the sealed ledger entries. It
+	// fails with ErrConflict when ExpectedSeq is not the last sequence number,
+	// ErrFenced when the lease is lost, and a *LatchedError after the first
+	// write error (contention is waited for and does not count).
+	Append(ctx context.Context, lease Lease, batch Batch) ([]ledger.Entry, error)
+	// Read yields the records from a sequence number on, in order.
+	Read(ctx context.Context, session string, from uint64) iter.Seq2[Record, error]
+	// Blob returns a stored body.
+	Blob(ctx context.Context, digest string) (Blob, error)
+	List(ctx context.Context, q Query) ([]Meta, error)
+	Close() error
+}
+
+// Errors of stores.
+var (
+	ErrNotFound = errors.New("no such session")
+	ErrExists   = errors.New("session exists")
+	ErrConflict = errors.New("journal: sequence conflict")
+	ErrLeased   = errors.New("session is open in another process")
+	ErrFenced   = errors.New("journal: the lease was lost")
+	ErrClosed   = errors.New("journal: store is closed")
+)
+
+// LatchedError says that an earlier write failed: nothing more is appended
+// until the store is opened again.
+type LatchedError struct{ Err error }
+
+func (e *LatchedError) Error() string {
+	return fmt.Sprintf("journal: writing has stopped after an error: %v", e.Err)
+}
+
+func (e *LatchedError) Unwrap() error { return e.Err }
+
+// CorruptError says that stored bytes are not what was written.
+type CorruptError struct {
+	// Where is "session 01J… seq 12", "ledger seq 4", "database".
+	Where  string
+	Reason string
+	Err    error
+}
+
+func (e *CorruptError) Error() string { return "corrupt store: " + e.Where + ": " + e.Reason }
+
+func (e *CorruptError) Unwrap() error { return e.Err }

@@ -1,0 +1,102 @@
+// Package model is the contract between a loop and whatever decides what it
+// does next: a hosted model, a scripted one, or the operator. Implementations
+// live in packages below it (operator, scripted) and in compose/provider. It
+// must not import a provider's SDK, the session or an interface.
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/looprig/looprig/harness/content"
+)
+
+// Client is one model. It is safe for concurrent use.
+type Client interface {
+	// Info describes the model for people.
+	Info() Info
+	// Stream asks for the next message and yields chunks until the message is
+	// complete, or one error, after which it ends. A stream that breaks in the
+	// middle yields an error, never a silent half answer. It ends soon after
+	// ctx ends, and when the consumer stops the iteration.
+	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
+}
+
+// Info describes a model.
+type Info struct {
+	// Name is what configuration calls it: "operator", "scripted", …
+	Name string
+	// Display is what the interface shows: "you (no key)".
+	Display string
+	// ContextTokens is the size of the context, 0 when unknown.
+	ContextTokens int
+}
+
+// Request is one step's question.
+type Request struct {
+	Loop     string
+	System   string
+	Messages []content.Message
+	Tools    []Tool
+}
+
+// Tool is a tool as the model sees it.
+type Tool struct {
+	Name        string
+	Description string
+	InputSchema json.RawMessage
+}
+
+// ChunkKind names what a chunk carries.
+type ChunkKind uint8
+
+// The kinds of chunk.
+const (
+	ChunkText ChunkKind = iota + 1
+	ChunkReasoning
+	ChunkToolUse
+	ChunkUsage
+	ChunkStop
+)
+
+// Chunk is one piece of a streamed message.
+type Chunk struct {
+	Kind ChunkKind
+	// Text of text and reasoning chunks, in order.
+	Text string
+	// ToolUse is one whole tool use.
+	ToolUse *ToolUse
+	// InputTokens and OutputTokens of a usage chunk.
+	InputTokens, OutputTokens int
+	// Stop is why the message ended: "end", "tool_use", "max_tokens", "refusal".
+	Stop string
+}
+
+// ToolUse is a call that the model asks for. Args is a JSON object as the
+// model wrote it.
+type ToolUse struct {
+	ID   string
+	Name string
+	Args json.RawMessage
+}
+
+// Error is a model's failure.
+type Error struct {
+	// Code is closed: "auth", "rate_limit", "overloaded", "network",
+	// "invalid_request", "context_overflow", "stream_broken", "no_reply".
+	Code string
+	// Message is host-written.
+	Message string
+	// Retryable says that the same request may succeed later, after
+	// RetryAfter when that is known.
+	Retryable  bool
+	RetryAfter time.Duration
+	Err        error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("model: %s: %s", e.Code, e.Message) }
+
+func (e *Error) Unwrap() error { return e.Err }
