@@ -54,6 +54,9 @@ type Problem struct {
 	Pointer string
 	// Keyword is the keyword that failed.
 	Keyword string
+	// Property is the name, raw, of the property that is missing or unknown, for
+	// the keywords that are about one; else "".
+	Property string
 	// Message is host-written; text of the schema in it has been cleaned.
 	Message string
 }
