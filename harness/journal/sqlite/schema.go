@@ -1,0 +1,127 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/looprig/looprig/harness/journal"
+)
+
+// schemaVersion is kept in user_version; applicationID marks the file as ours.
+const (
+	schemaVersion = 1
+	applicationID = 0x6c707267 // "lprg"
+)
+
+// VersionError says that the file was written by another version.
+type VersionError struct{ Have, Want int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the database has version %d, this program knows version %d: use the program that wrote it", e.Have, e.Want)
+}
+
+const schema = `
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL,
+  title TEXT NOT NULL, mode TEXT NOT NULL, model TEXT NOT NULL,
+  last_seq INTEGER NOT NULL DEFAULT 0, turns INTEGER NOT NULL DEFAULT 0, closed INTEGER NOT NULL DEFAULT 0,
+  lease_holder TEXT NOT NULL DEFAULT '', lease_token INTEGER NOT NULL DEFAULT 0, lease_expires INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE records (
+  session TEXT NOT NULL, seq INTEGER NOT NULL, type TEXT NOT NULL, time INTEGER NOT NULL,
+  key TEXT, sum INTEGER NOT NULL, line BLOB NOT NULL,
+  PRIMARY KEY (session, seq)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX records_key ON records (session, key) WHERE key IS NOT NULL;
+CREATE TABLE ledger (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE blobs (digest TEXT PRIMARY KEY, mime TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
+`
+
+// migrate brings an empty file to the current schema. Reading the version
+// inside the immediate transaction keeps two first starts apart.
+func migrate(ctx context.Context, db *sql.DB) (err error) {
+	if v, err := version(ctx, db); err == nil && v == schemaVersion {
+		return nil
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreDone(tx.Rollback()))
+		}
+	}()
+	v, err := version(ctx, tx)
+	if err != nil {
+		return err
+	}
+	switch v {
+	case schemaVersion:
+		return tx.Commit()
+	case 0:
+	default:
+		return &VersionError{Have: v, Want: schemaVersion}
+	}
+	stmts := schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
+	if _, err := tx.ExecContext(ctx, stmts); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func checkVersion(ctx context.Context, db *sql.DB) error {
+	v, err := version(ctx, db)
+	if err != nil {
+		return err
+	}
+	if v != schemaVersion {
+		return &VersionError{Have: v, Want: schemaVersion}
+	}
+	return nil
+}
+
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func version(ctx context.Context, q rowQuerier) (int, error) {
+	var v int
+	err := q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v)
+	return v, err
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// classify turns SQLite's own corruption codes into the typed error.
+func classify(where string, err error) error {
+	var se *driver.Error
+	if !errors.As(err, &se) {
+		return err
+	}
+	switch se.Code() & 0xff {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return &journal.CorruptError{Where: where, Reason: "the database file is damaged", Err: err}
+	}
+	return err
+}
+
+// contention reports whether err only says that others hold the lock.
+func contention(err error) bool {
+	var se *driver.Error
+	if !errors.As(err, &se) {
+		return false
+	}
+	code := se.Code() & 0xff
+	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
+}

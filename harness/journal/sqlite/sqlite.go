@@ -1,0 +1,202 @@
+// Package sqlite is the embedded journal store: one database file per home for
+// journals, the ledger and blobs, in WAL mode with synchronous FULL. Batches
+// are committed in groups by one writer goroutine per process; several
+// processes may share a file, because every transaction is immediate and every
+// append is fenced by its lease. It must not import the session or an adapter.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite", pure Go
+
+	"github.com/looprig/looprig/harness/journal"
+	"github.com/looprig/looprig/harness/ledger"
+)
+
+// Bounds of the store.
+const (
+	// BusyTimeout is how long a transaction waits for other processes.
+	BusyTimeout = 20 * time.Second
+	// MaxGroup is the most batches that one transaction commits.
+	MaxGroup = 128
+	// MaxQueued is the most batches that wait for the writer.
+	MaxQueued = 1024
+	// LeaseTTL is how long a lease outlives its last append or renewal.
+	LeaseTTL = 30 * time.Second
+
+	readers = 4
+	dirMode = 0o700
+	dbMode  = 0o600
+)
+
+// Options configure Open.
+type Options struct {
+	// Path of the database file; its directory is made when missing.
+	Path string
+	// ReadOnly opens an existing file for reading and never writes to it.
+	ReadOnly bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Store implements journal.Store and ledger.Reader. It is safe for concurrent
+// use; Close waits for appends that were accepted.
+type Store struct {
+	db  *sql.DB // readers
+	wdb *sql.DB // one connection, the writer's
+	now func() time.Time
+
+	queue chan *job
+	done  chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	latched error
+	pending sync.WaitGroup
+}
+
+var (
+	_ journal.Store = (*Store)(nil)
+	_ ledger.Reader = (*Store)(nil)
+)
+
+// Open opens or creates the database. A file that is not a database of this
+// kind, or of a newer version, is a *journal.CorruptError or a *VersionError.
+func Open(ctx context.Context, opt Options) (*Store, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if err := prepareFile(opt); err != nil {
+		return nil, err
+	}
+	s := &Store{now: opt.Now, queue: make(chan *job, MaxQueued), done: make(chan struct{})}
+	var err error
+	if s.db, err = sql.Open("sqlite", dsn(opt.Path, true)); err != nil {
+		return nil, fmt.Errorf("open %s: %w", opt.Path, err)
+	}
+	s.db.SetMaxOpenConns(readers)
+	if !opt.ReadOnly {
+		if s.wdb, err = sql.Open("sqlite", dsn(opt.Path, false)); err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %w", opt.Path, err), s.db.Close())
+		}
+		s.wdb.SetMaxOpenConns(1)
+	}
+	if err := s.setUp(ctx, opt.ReadOnly); err != nil {
+		return nil, errors.Join(classify("database", err), s.closeHandles())
+	}
+	if s.wdb != nil {
+		go s.write()
+	} else {
+		close(s.done)
+	}
+	return s, nil
+}
+
+func (s *Store) setUp(ctx context.Context, readOnly bool) error {
+	if readOnly {
+		return checkVersion(ctx, s.db)
+	}
+	return migrate(ctx, s.wdb)
+}
+
+func (s *Store) closeHandles() error {
+	err := s.db.Close()
+	if s.wdb != nil {
+		err = errors.Join(err, s.wdb.Close())
+	}
+	return err
+}
+
+// prepareFile makes the directory and an empty file with owner-only modes, so
+// that SQLite's own files inherit them.
+func prepareFile(opt Options) error {
+	if opt.ReadOnly {
+		if _, err := os.Stat(opt.Path); err != nil {
+			return fmt.Errorf("open journal: %w", err)
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(opt.Path), dirMode); err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	f, err := os.OpenFile(opt.Path, os.O_CREATE|os.O_RDWR, dbMode)
+	if err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	return f.Close()
+}
+
+func dsn(path string, readOnly bool) string {
+	q := url.Values{}
+	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", BusyTimeout.Milliseconds()))
+	if readOnly {
+		q.Add("_pragma", "query_only(1)")
+	} else {
+		q.Add("_pragma", "journal_mode(WAL)")
+		q.Add("_pragma", "synchronous(FULL)")
+		q.Set("_txlock", "immediate")
+	}
+	// A path is put into the opaque part escaped, so that '?' and '#' in a
+	// directory name cannot be read as parameters.
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+// Close waits for accepted appends and closes the database. It is idempotent.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		<-s.done
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.pending.Wait()
+	close(s.queue)
+	if s.wdb != nil {
+		<-s.done
+	}
+	return s.closeHandles()
+}
+
+// enter counts a writer in, unless the store is closed, read-only or latched.
+func (s *Store) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return journal.ErrClosed
+	case s.wdb == nil:
+		return fmt.Errorf("journal: opened for reading only")
+	case s.latched != nil:
+		return &journal.LatchedError{Err: s.latched}
+	}
+	s.pending.Add(1)
+	return nil
+}
+
+func (s *Store) latch(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latched == nil {
+		s.latched = err
+	}
+}
+
+func (s *Store) latchedErr() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latched == nil {
+		return nil
+	}
+	return &journal.LatchedError{Err: s.latched}
+}

@@ -1,0 +1,264 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/looprig/looprig/harness/journal"
+	"github.com/looprig/looprig/harness/ledger"
+)
+
+// job is one unit of the writer: run inside a savepoint of a group's
+// transaction. Its result is valid once done is closed.
+type job struct {
+	run     func(ctx context.Context, tx *sql.Tx) ([]ledger.Entry, error)
+	entries []ledger.Entry
+	err     error
+	done    chan struct{}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// do hands work to the writer and waits until it is durable or refused. Once
+// accepted it is not abandoned: ctx bounds only the wait for a place.
+func (s *Store) do(ctx context.Context, run func(context.Context, *sql.Tx) ([]ledger.Entry, error)) ([]ledger.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.pending.Done()
+	j := &job{run: run, done: make(chan struct{})}
+	select {
+	case s.queue <- j:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	<-j.done
+	return j.entries, j.err
+}
+
+// write is the writer goroutine: it commits whatever has queued up in one
+// transaction, so that one fsync serves many appends.
+func (s *Store) write() {
+	defer close(s.done)
+	for j := range s.queue {
+		group := []*job{j}
+		for len(group) < MaxGroup {
+			select {
+			case more, ok := <-s.queue:
+				if ok {
+					group = append(group, more)
+					continue
+				}
+			default:
+			}
+			break
+		}
+		s.commit(group)
+		for _, j := range group {
+			close(j.done)
+		}
+	}
+}
+
+// commit runs a group. A failure of the transaction itself fails every job in
+// it and, unless it is contention, latches the store.
+func (s *Store) commit(group []*job) {
+	if err := s.latchedErr(); err != nil {
+		failAll(group, err)
+		return
+	}
+	ctx := context.Background()
+	tx, err := s.wdb.BeginTx(ctx, nil)
+	if err != nil {
+		s.failGroup(group, err)
+		return
+	}
+	for _, j := range group {
+		if err := runInSavepoint(ctx, tx, j); err != nil {
+			s.failGroup(group, errors.Join(err, ignoreDone(tx.Rollback())))
+			return
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		s.failGroup(group, errors.Join(err, ignoreDone(tx.Rollback())))
+	}
+}
+
+func failAll(group []*job, err error) {
+	for _, j := range group {
+		j.entries, j.err = nil, err
+	}
+}
+
+func (s *Store) failGroup(group []*job, err error) {
+	err = classify("database", err)
+	if contention(err) {
+		failAll(group, fmt.Errorf("journal: the database stayed locked by others for %s: %w", BusyTimeout, err))
+		return
+	}
+	s.latch(err)
+	failAll(group, &journal.LatchedError{Err: err})
+}
+
+// refusal marks an error by which one job is turned down while the others of
+// its group go on.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+func refuse(err error) error { return &refusal{err: err} }
+
+func runInSavepoint(ctx context.Context, tx *sql.Tx, j *job) error {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT job"); err != nil {
+		return err
+	}
+	j.entries, j.err = j.run(ctx, tx)
+	end := "RELEASE job"
+	var turnedDown *refusal
+	switch {
+	case errors.As(j.err, &turnedDown):
+		j.entries, j.err = nil, turnedDown.err
+		end = "ROLLBACK TO job; RELEASE job"
+	case j.err != nil:
+		return j.err
+	}
+	_, err := tx.ExecContext(ctx, end)
+	return err
+}
+
+// Append implements journal.Store.
+func (s *Store) Append(ctx context.Context, lease journal.Lease, b journal.Batch) ([]ledger.Entry, error) {
+	for i, r := range b.Records {
+		if r.Seq != b.ExpectedSeq+uint64(i)+1 {
+			return nil, fmt.Errorf("%w: record %d of the batch has number %d, not %d", journal.ErrConflict, i, r.Seq, b.ExpectedSeq+uint64(i)+1)
+		}
+	}
+	return s.do(ctx, func(ctx context.Context, tx *sql.Tx) ([]ledger.Entry, error) {
+		if err := s.appendRecords(ctx, tx, lease, b); err != nil {
+			return nil, err
+		}
+		return s.seal(ctx, tx, b.Ledger)
+	})
+}
+
+// AppendLedger seals entries that belong to no session.
+func (s *Store) AppendLedger(ctx context.Context, drafts ...ledger.Draft) ([]ledger.Entry, error) {
+	return s.do(ctx, func(ctx context.Context, tx *sql.Tx) ([]ledger.Entry, error) {
+		return s.seal(ctx, tx, drafts)
+	})
+}
+
+func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lease, b journal.Batch) error {
+	last, err := s.checkLease(ctx, tx, lease)
+	if err != nil {
+		return err
+	}
+	if last != b.ExpectedSeq {
+		dup, err := alreadyThere(ctx, tx, lease.Session, b)
+		if err != nil || dup {
+			return err
+		}
+		return refuse(fmt.Errorf("%w: expected %d, the last record is %d", journal.ErrConflict, b.ExpectedSeq, last))
+	}
+	var turns, closed int
+	for _, r := range b.Records {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO records (session, seq, type, time, key, sum, line) VALUES (?,?,?,?,?,?,?)",
+			lease.Session, r.Seq, r.Type, r.Time.UnixMicro(), nullable(r.Key), crc32.Checksum(r.Line, castagnoli), r.Line); err != nil {
+			return err
+		}
+		last = r.Seq
+		switch r.Type {
+		case "turn.started":
+			turns++
+		case "session.closed":
+			closed = 1
+		}
+	}
+	for _, blob := range b.Blobs {
+		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO blobs (digest, mime, body) VALUES (?,?,?)", blob.Digest, blob.MIME, blob.Body); err != nil {
+			return err
+		}
+	}
+	now := s.now()
+	_, err = tx.ExecContext(ctx, "UPDATE sessions SET last_seq=?, turns=turns+?, closed=max(closed,?), updated=?, lease_expires=? WHERE id=?",
+		last, turns, closed, now.UnixMicro(), now.Add(LeaseTTL).UnixMicro(), lease.Session)
+	return err
+}
+
+// alreadyThere reports whether every record of the batch has a key that is in
+// the session already: a repeated append of what was acknowledged before.
+func alreadyThere(ctx context.Context, tx *sql.Tx, session string, b journal.Batch) (bool, error) {
+	if len(b.Records) == 0 {
+		return false, nil
+	}
+	for _, r := range b.Records {
+		if r.Key == "" {
+			return false, nil
+		}
+		var n int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE session=? AND key=?", session, r.Key).Scan(&n); err != nil {
+			return false, err
+		}
+		if n == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (s *Store) checkLease(ctx context.Context, tx *sql.Tx, lease journal.Lease) (last uint64, err error) {
+	var holder string
+	var token uint64
+	err = tx.QueryRowContext(ctx, "SELECT last_seq, lease_holder, lease_token FROM sessions WHERE id=?", lease.Session).Scan(&last, &holder, &token)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, refuse(journal.ErrNotFound)
+	case err != nil:
+		return 0, err
+	case token != lease.Token || holder != lease.Holder:
+		return 0, refuse(journal.ErrFenced)
+	}
+	return last, nil
+}
+
+func (s *Store) seal(ctx context.Context, tx *sql.Tx, drafts []ledger.Draft) ([]ledger.Entry, error) {
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	var seq uint64
+	var hash string
+	err := tx.QueryRowContext(ctx, "SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").Scan(&seq, &hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	out := make([]ledger.Entry, 0, len(drafts))
+	for _, d := range drafts {
+		e, stored, err := ledger.Seal(d, seq, hash, s.now())
+		if err != nil {
+			return nil, refuse(err)
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO ledger (seq, hash, body) VALUES (?,?,?)", stored.Seq, stored.Hash, stored.Body); err != nil {
+			return nil, err
+		}
+		seq, hash = e.Seq, e.Hash
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func micro(us int64) time.Time { return time.UnixMicro(us).UTC() }

@@ -1,0 +1,171 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Stored is an entry as a store keeps it: the canonical bytes and their hash.
+type Stored struct {
+	Seq  uint64
+	Hash string
+	Body []byte
+}
+
+// Reader yields stored entries in order of Seq, starting at from (1 is the
+// first). It reports unreadable storage as an error.
+type Reader interface {
+	LedgerEntries(ctx context.Context, from uint64) iter.Seq2[Stored, error]
+}
+
+// body is what the hash covers: everything but the hash itself, in this order.
+type body struct {
+	Seq  uint64    `json:"seq"`
+	Time time.Time `json:"time"`
+	Prev string    `json:"prev"`
+	Draft
+}
+
+// Seal gives a draft its place after the entry with number prevSeq and hash
+// prevHash (0 and "" for an empty chain) and returns it with its canonical
+// bytes. Times are kept in UTC with microseconds.
+func Seal(d Draft, prevSeq uint64, prevHash string, now time.Time) (Entry, Stored, error) {
+	b := body{Seq: prevSeq + 1, Time: now.UTC().Truncate(time.Microsecond), Prev: prevHash, Draft: d}
+	raw, err := canonical(b)
+	if err != nil {
+		return Entry{}, Stored{}, err
+	}
+	e := Entry{Seq: b.Seq, Time: b.Time, Prev: b.Prev, Draft: d, Hash: leafHash(raw)}
+	return e, Stored{Seq: e.Seq, Hash: e.Hash, Body: raw}, nil
+}
+
+// canonical is the one byte form of an entry: Go's JSON with the fields in the
+// order of the struct, no HTML escaping, no trailing newline.
+func canonical(b body) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(b); err != nil {
+		return nil, fmt.Errorf("ledger: encode entry: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// leafHash is the RFC 6962 section 2.1 leaf hash of the canonical bytes.
+func leafHash(raw []byte) string {
+	h := tlog.RecordHash(raw)
+	return "sha256:" + hex.EncodeToString(h[:])
+}
+
+// Open decodes a stored entry and checks it on its own: that the bytes are
+// canonical and that the hash is theirs.
+func Open(s Stored) (Entry, error) {
+	var b body
+	dec := json.NewDecoder(bytes.NewReader(s.Body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: "the entry cannot be read", Err: err}
+	}
+	if again, err := canonical(b); err != nil || !bytes.Equal(again, s.Body) {
+		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: "the entry's bytes are not in canonical form"}
+	}
+	if got := leafHash(s.Body); got != s.Hash {
+		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: "the entry does not match its hash"}
+	}
+	if b.Seq != s.Seq {
+		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: fmt.Sprintf("the entry says that it is number %d", b.Seq)}
+	}
+	return Entry{Seq: b.Seq, Time: b.Time, Prev: b.Prev, Draft: b.Draft, Hash: s.Hash}, nil
+}
+
+// BadEntryError names the first entry that breaks the chain.
+type BadEntryError struct {
+	Seq    uint64
+	Reason string
+	Err    error
+}
+
+func (e *BadEntryError) Error() string { return fmt.Sprintf("ledger entry %d: %s", e.Seq, e.Reason) }
+
+func (e *BadEntryError) Unwrap() error { return e.Err }
+
+// Report is what a verification found.
+type Report struct {
+	Entries  uint64 `json:"entries"`
+	Head     string `json:"head"`
+	Intents  int    `json:"intents"`
+	Outcomes int    `json:"outcomes"`
+	// Open lists calls ("session/call") with an intent and no outcome: sent or
+	// about to be, outcome unknown. At most MaxOpenListed; OpenTotal counts all.
+	Open      []string `json:"open,omitempty"`
+	OpenTotal int      `json:"open_total"`
+}
+
+// MaxOpenListed bounds Report.Open.
+const MaxOpenListed = 100
+
+// Verify walks the whole chain. It returns a *BadEntryError for the first entry
+// that is missing, altered, out of place or duplicated.
+func Verify(ctx context.Context, r Reader) (Report, error) {
+	var rep Report
+	open := map[string]struct{}{}
+	for s, err := range r.LedgerEntries(ctx, 1) {
+		if err != nil {
+			return rep, err
+		}
+		e, err := verifyNext(s, rep.Entries, rep.Head)
+		if err != nil {
+			return rep, err
+		}
+		key := e.Session + "/" + e.Call
+		switch e.Kind {
+		case KindIntent:
+			if _, twice := open[key]; twice {
+				return rep, &BadEntryError{Seq: e.Seq, Reason: "a second intent for call " + key}
+			}
+			open[key] = struct{}{}
+			rep.Intents++
+		case KindOutcome:
+			if _, ok := open[key]; !ok {
+				return rep, &BadEntryError{Seq: e.Seq, Reason: "an outcome without an intent for call " + key}
+			}
+			delete(open, key)
+			rep.Outcomes++
+		case KindDecision, KindPin, KindReconfiguration:
+		default:
+			return rep, &BadEntryError{Seq: e.Seq, Reason: fmt.Sprintf("unknown kind %q", string(e.Kind))}
+		}
+		rep.Entries, rep.Head = e.Seq, e.Hash
+	}
+	rep.OpenTotal = len(open)
+	rep.Open = firstKeys(open, MaxOpenListed)
+	return rep, ctx.Err()
+}
+
+func verifyNext(s Stored, lastSeq uint64, lastHash string) (Entry, error) {
+	if s.Seq != lastSeq+1 {
+		return Entry{}, &BadEntryError{Seq: lastSeq + 1, Reason: fmt.Sprintf("missing: the next entry is number %d", s.Seq)}
+	}
+	e, err := Open(s)
+	if err != nil {
+		return Entry{}, err
+	}
+	if e.Prev != lastHash {
+		return Entry{}, &BadEntryError{Seq: e.Seq, Reason: "it does not follow the entry before it"}
+	}
+	return e, nil
+}
+
+// IsBad reports whether err says that the chain is broken.
+func IsBad(err error) bool {
+	var bad *BadEntryError
+	return errors.As(err, &bad)
+}
