@@ -1,0 +1,4 @@
+package policy
+
+// Policy is a compiled Config.
+type Policy struct{}
