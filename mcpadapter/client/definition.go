@@ -1,0 +1,106 @@
+// Package client is one MCP server as its host sees it: the definition, the
+// lifecycle (start, discover, refresh, lose, reconnect, retire, close), the
+// requests and their bounded waits.
+//
+// Invariants: a call that may have reached the server is never sent again;
+// every wait has a bound; a failed refresh never blanks a catalog; each
+// goroutine is started and awaited by the Client that owns it. The package
+// knows nothing of loops, sessions or gates and must not import
+// harness/session, harness/journal, harness/ledger, compose or tui.
+package client
+
+import (
+	"time"
+
+	"github.com/looprig/looprig/mcpadapter/transport"
+)
+
+// The compatibility profiles of a Definition.
+const (
+	// CompatStrict tolerates nothing.
+	CompatStrict = "strict"
+	// CompatDefault tolerates undeclared list_changed, invalid output schemas,
+	// absent input schemas and names that cannot be shown unchanged.
+	CompatDefault = "default"
+	// CompatLegacy tolerates what CompatDefault does and older habits.
+	CompatLegacy = "legacy"
+)
+
+// What happens to free-text answers of forms, which are journaled as given.
+const (
+	FreeTextAllow   = "allow"
+	FreeTextConfirm = "confirm" // a second, explicit confirmation
+	FreeTextRefuse  = "refuse"  // such a form is declined
+)
+
+// The defaults of a Definition's waits.
+const (
+	DefaultStartTimeout   = 30 * time.Second
+	DefaultRequestTimeout = 60 * time.Second
+	DefaultElicitTimeout  = 5 * time.Minute
+	DefaultCloseTimeout   = 6 * time.Second
+)
+
+// Definition says how one server is reached and what is allowed of it. The
+// zero value of every field but Name and Transport is usable. A Definition is
+// not changed once it was given to a Client.
+type Definition struct {
+	Name      string
+	Transport transport.Transport
+	// Revision is "" or "auto", or one supported protocol revision, which is
+	// then pinned.
+	Revision string
+	// Builtin marks a server that is part of the host itself; it needs no
+	// decision of trust.
+	Builtin bool
+	// StartTimeout bounds connecting and discovering together, RequestTimeout
+	// one request (progress renews it, up to RequestCapFactor times), ElicitTimeout one
+	// question of the server, CloseTimeout the closing. Zero means default.
+	StartTimeout   time.Duration
+	RequestTimeout time.Duration
+	ElicitTimeout  time.Duration
+	CloseTimeout   time.Duration
+	Limits         Limits
+	// ToolAllow and ToolDeny are glob patterns over raw tool names ("*" is any
+	// run of characters). An empty ToolAllow admits all; ToolDeny wins.
+	ToolAllow []string
+	ToolDeny  []string
+	// Compat is a compatibility profile; "" means CompatDefault.
+	Compat string
+	// Elicitation lets the server ask questions; without it the capability is
+	// not advertised.
+	Elicitation bool
+	// FreeText is one of the FreeText constants. "" means FreeTextAllow for a
+	// server whose pin is accepted, FreeTextConfirm for others.
+	FreeText string
+	// LogLevel is asked of servers that log; "" leaves the server's choice.
+	LogLevel string
+	// TrustAnnotations lets the server's hints take part in policy.
+	TrustAnnotations bool
+	// Parallel allows calls of one step to run at the same time.
+	Parallel bool
+	// Version is the host's version, told to the server.
+	Version string
+}
+
+// WithDefaults returns the definition with its zero fields filled in.
+func (d Definition) WithDefaults() Definition {
+	pick := func(v, def time.Duration) time.Duration {
+		if v <= 0 {
+			return def
+		}
+		return v
+	}
+	d.StartTimeout = pick(d.StartTimeout, DefaultStartTimeout)
+	d.RequestTimeout = pick(d.RequestTimeout, DefaultRequestTimeout)
+	d.ElicitTimeout = pick(d.ElicitTimeout, DefaultElicitTimeout)
+	d.CloseTimeout = pick(d.CloseTimeout, DefaultCloseTimeout)
+	d.Limits = d.Limits.withDefaults()
+	if d.Compat == "" {
+		d.Compat = CompatDefault
+	}
+	if d.Revision == "" {
+		d.Revision = "auto"
+	}
+	return d
+}

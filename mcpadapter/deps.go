@@ -1,0 +1,148 @@
+package mcpadapter
+
+import (
+	"context"
+	"time"
+
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/mcpadapter/client"
+)
+
+// GateOpener raises a gate and waits for its answer. When ctx ends first the
+// gate is withdrawn; an error means that the gate could not be opened at all.
+type GateOpener interface {
+	OpenGate(ctx context.Context, req gate.Request) (gate.Response, error)
+}
+
+var _ GateOpener = gate.Opener(nil)
+
+// EventPublisher takes the Manager's events, one at a time and in order.
+type EventPublisher interface {
+	Publish(ctx context.Context, ev event.Event) error
+}
+
+// Reporter takes notices, one at a time and in order.
+type Reporter interface {
+	Report(n Notice)
+}
+
+// Level is how serious a notice is.
+type Level string
+
+// The levels.
+const (
+	LevelInfo  Level = "info"
+	LevelWarn  Level = "warn"
+	LevelError Level = "error"
+)
+
+// Notice is an out-of-band message about a binding. Code is closed, Text is
+// host-written.
+type Notice struct {
+	Time    time.Time
+	Binding string
+	Code    string
+	Level   Level
+	Text    string
+	// Err is the typed error behind the notice, or nil.
+	Err error
+}
+
+// TrustKind is what a decision of trust concludes.
+type TrustKind string
+
+// The conclusions.
+const (
+	// Accepted: the launch or endpoint is pinned.
+	Accepted TrustKind = "accepted"
+	// Once: accepted for this process, nothing is stored.
+	Once TrustKind = "once"
+	// Refused: nothing is started.
+	Refused TrustKind = "refused"
+	// Pending: nobody has decided; nothing is started until Reconnect asks
+	// again.
+	Pending TrustKind = "pending"
+)
+
+// Decision is the answer to a TrustRequest.
+type Decision struct {
+	Kind TrustKind
+	// Fingerprint of the launch or endpoint that the decision is about.
+	Fingerprint string
+	// Reason is host-written.
+	Reason string
+}
+
+// trust is the decision as tool definitions carry it.
+func (d Decision) trust() tool.Trust {
+	switch d.Kind {
+	case Accepted:
+		return tool.TrustAccepted
+	case Once:
+		return tool.TrustOnce
+	}
+	return tool.TrustPending
+}
+
+// TrustRequest asks whether a binding may be started.
+type TrustRequest struct {
+	Binding string
+	// Kind and Origin are the transport's; Definition holds all of it.
+	Kind       string
+	Origin     string
+	Definition client.Definition
+	// Waiting is to be called before somebody is asked: the binding is shown
+	// as untrusted until the function returns.
+	Waiting func()
+}
+
+// TrustFunc decides whether a binding may be started. It is called before the
+// first start of every binding that is not built in, on a goroutine of its own;
+// it may block until ctx ends, which happens when the binding is closed.
+type TrustFunc func(ctx context.Context, req TrustRequest) Decision
+
+// Clock tells the time of events.
+type Clock interface{ Now() time.Time }
+
+// Deps are what a Manager needs of its host. All of it is optional.
+type Deps struct {
+	// SessionID binds the Manager at once; otherwise use BindSession.
+	SessionID string
+	// Gates answers elicitations; without it they are declined.
+	Gates    GateOpener
+	Events   EventPublisher
+	Reporter Reporter
+	Clock    Clock
+	// Trust decides on starts; nil accepts.
+	Trust TrustFunc
+	// DigestKey keys the hashes of secret settings in ConfigDigest. Without it
+	// digests can be compared within one Manager only.
+	DigestKey []byte
+	// connect replaces the protocol in tests.
+	connect client.Connector
+}
+
+// LoopState is what a LoopWatcher reports of a loop.
+type LoopState = string
+
+// The states of loops.
+const (
+	LoopOpened  LoopState = "opened"
+	LoopIdle    LoopState = "idle"
+	LoopRunning LoopState = "running"
+	LoopClosed  LoopState = "closed"
+)
+
+// LoopWatcher tells about loops. fn is called for each change, in order; it
+// does not block. stop ends the watch and waits for a running fn.
+type LoopWatcher interface {
+	WatchLoops(ctx context.Context, fn func(loopID, name string, state LoopState)) (stop func())
+}
+
+// ToolInstaller replaces the tools of one source on a loop: at once when the
+// loop is idle, else when its turn ends, never inside a turn.
+type ToolInstaller interface {
+	ReplaceExternalTools(ctx context.Context, loop, source string, generation uint64, defs []tool.Definition) error
+}
