@@ -23,6 +23,3 @@ func (SystemClock) Now() time.Time { return time.Now() }
 func (SystemClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }
-
-// DefaultOpenGates is how many gates may be open at once.
-const DefaultOpenGates = 256

@@ -12,6 +12,7 @@ import (
 
 	"github.com/looprig/looprig/harness/form"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // Kind names what a gate asks.
@@ -239,7 +240,7 @@ type InvalidAnswerError struct {
 
 func (e *InvalidAnswerError) Error() string {
 	if e.Field != "" {
-		return "answer to gate " + e.Gate + ": field " + e.Field + ": " + e.Reason
+		return "answer to gate " + e.Gate + ": field " + safetext.Ident(e.Field).String() + ": " + e.Reason
 	}
 	return "answer to gate " + e.Gate + ": " + e.Reason
 }

@@ -1,0 +1,127 @@
+package gate
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/looprig/looprig/harness/form"
+)
+
+// Unanswered is the response of a gate that closed without an answer. A gate
+// that policy refused is declined; one that timed out, was withdrawn or ended
+// with its session is cancelled. Kinds without those actions deny or refuse.
+func Unanswered(k Kind, why CloseReason, detail string) Response {
+	r := Response{Close: why, Detail: detail}
+	switch k {
+	case KindPermission:
+		r.Action = ActionDeny
+	case KindUntrustedServer:
+		r.Action = ActionRefuse
+	default:
+		r.Action = ActionCancel
+		if why == ReasonPolicy {
+			r.Action = ActionDecline
+		}
+	}
+	return r
+}
+
+// fit checks that an answer fits its gate and gives it its one form: values are
+// encoded by the form, and what belongs to other kinds is left out.
+func fit(env Envelope, r Response) (Response, error) {
+	invalid := func(field, reason string) error {
+		return &InvalidAnswerError{Gate: env.ID, Field: field, Reason: reason}
+	}
+	out := Response{Action: r.Action, Answerer: r.Answerer, Reason: r.Reason}
+	if err := fitCalls(env, r, invalid); err != nil {
+		return Response{}, err
+	}
+	if env.Kind == KindPermission {
+		out.Calls = r.Calls
+		if out.Action == "" {
+			out.Action = ActionDeny
+		}
+	}
+	if !slices.Contains(Actions(env.Kind), out.Action) {
+		return Response{}, invalid("", "a gate of kind "+string(env.Kind)+" has no such action")
+	}
+	switch {
+	case env.Kind == KindForm && r.Action == ActionSubmit:
+		values, err := fitValues(env.Prompt.Schema, r)
+		if err != nil {
+			return Response{}, describe(err, invalid)
+		}
+		out.Values = values
+	case len(r.Values) > 0:
+		return Response{}, invalid("", "values belong to the submission of a form")
+	}
+	if env.Kind == KindUntrustedServer && r.Action != ActionRefuse {
+		repeated := r.Fingerprint == env.Prompt.Fingerprint
+		if (r.Action == ActionAccept && r.Fingerprint == "") || (r.Fingerprint != "" && !repeated) {
+			return Response{}, invalid("", "the fingerprint is not the one that was shown")
+		}
+		out.Fingerprint = r.Fingerprint
+	}
+	return out, nil
+}
+
+// fitCalls checks the choices of a permission gate over several calls.
+func fitCalls(env Envelope, r Response, invalid func(string, string) error) error {
+	if env.Kind != KindPermission {
+		if len(r.Calls) > 0 {
+			return invalid("", "choices for calls belong to a permission")
+		}
+		return nil
+	}
+	for id, a := range r.Calls {
+		if !slices.ContainsFunc(env.Prompt.Calls, func(c CallPrompt) bool { return c.Call == id }) {
+			return invalid("", "a choice names a call that was not asked about")
+		}
+		if !slices.Contains(Actions(KindPermission), a) {
+			return invalid("", "a choice for a call is no permission action")
+		}
+	}
+	if r.Action != "" {
+		return nil
+	}
+	for _, c := range env.Prompt.Calls {
+		if _, ok := r.Calls[c.Call]; !ok {
+			return invalid("", "a call has no choice")
+		}
+	}
+	if len(env.Prompt.Calls) == 0 {
+		return invalid("", "no action")
+	}
+	return nil
+}
+
+func fitValues(s *FormSchema, r Response) ([]byte, error) {
+	if s == nil {
+		return nil, errors.New("the gate has no form")
+	}
+	obj := r.Values
+	if len(obj) == 0 {
+		obj = []byte("{}")
+	}
+	v, err := s.Decode(obj)
+	if err != nil {
+		return nil, err
+	}
+	return s.Encode(v)
+}
+
+// describe names the first field at fault.
+func describe(err error, invalid func(string, string) error) error {
+	if fe, ok := errors.AsType[*form.FieldError](err); ok {
+		return invalid(fe.Field, fe.Message)
+	}
+	return invalid("", err.Error())
+}
+
+// For returns the action for one call of a permission gate.
+func (r Response) For(call string) Action {
+	if a, ok := r.Calls[call]; ok {
+		return a
+	}
+	return r.Action
+}

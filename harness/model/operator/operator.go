@@ -1,0 +1,39 @@
+// Package operator is the model of a session in which nobody infers: the person
+// in the terminal, or the script, chooses the calls. Calls do not come here (an
+// operator's call is a turn that invokes no model); whatever else was said is
+// answered with a hint on what can be done. It must not import the session.
+package operator
+
+import (
+	"context"
+	"iter"
+
+	"github.com/looprig/looprig/harness/model"
+)
+
+// Name is what configuration calls the model.
+const Name = "operator"
+
+// Hint is the answer to everything that is not a call.
+const Hint = "No model configured: you choose the calls. Try `/call demo add`, `/tour` (3 minutes), `/mcp add`, `/model`."
+
+// Client is the operator as a model.
+type Client struct{}
+
+var _ model.Client = Client{}
+
+// Info names the operator.
+func (Client) Info() model.Info { return model.Info{Name: Name, Display: "you (no key)"} }
+
+// Stream answers with the hint.
+func (Client) Stream(ctx context.Context, _ model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(model.Chunk{}, err)
+			return
+		}
+		if yield(model.Chunk{Kind: model.ChunkText, Text: Hint}, nil) {
+			yield(model.Chunk{Kind: model.ChunkStop, Stop: "end"}, nil)
+		}
+	}
+}
