@@ -25,6 +25,25 @@ func Compact(raw []byte) ([]byte, error) {
 	return rewrite(raw, DefaultJSONDepth, appendCompact)
 }
 
+// Normal is Compact with every string in its shortest spelling: the same
+// document whichever way its strings were escaped, the order of keys kept. It
+// refuses what Canonical refuses.
+func Normal(raw []byte) ([]byte, error) {
+	return rewrite(raw, DefaultJSONDepth, appendNormal)
+}
+
+// Equal reports whether two JSON texts are the same value: keys in any order,
+// numbers by value, so that 1 equals 1.0. Texts that Canonical refuses, or with
+// numbers over MaxNumberBytes or MaxNumberExponent, equal nothing.
+func Equal(a, b []byte) bool {
+	va, err := decode(a, DefaultJSONDepth)
+	if err != nil {
+		return false
+	}
+	vb, err := decode(b, DefaultJSONDepth)
+	return err == nil && valueKey(va) == valueKey(vb)
+}
+
 // reader reads one bounded JSON value token by token.
 type reader struct {
 	dec   *jsontext.Decoder
@@ -94,13 +113,39 @@ func rewrite(raw []byte, depth int, f appender) ([]byte, error) {
 }
 
 func appendCompact(dst []byte, r *reader) ([]byte, error) {
+	return appendOrdered(dst, r, appendVerbatim)
+}
+
+func appendNormal(dst []byte, r *reader) ([]byte, error) {
+	return appendOrdered(dst, r, appendScalar)
+}
+
+// appendVerbatim keeps a scalar byte for byte.
+func appendVerbatim(dst []byte, r *reader) ([]byte, error) {
+	v, err := r.dec.ReadValue()
+	return append(dst, v...), err
+}
+
+// appendScalar keeps a scalar, a string in its shortest spelling.
+func appendScalar(dst []byte, r *reader) ([]byte, error) {
+	tok, err := r.dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	if tok.Kind() == jsontext.KindString {
+		return jsontext.AppendQuote(dst, tok.String())
+	}
+	return append(dst, tok.String()...), nil
+}
+
+// appendOrdered keeps the order of keys.
+func appendOrdered(dst []byte, r *reader, scalar appender) ([]byte, error) {
 	k, err := r.kind()
 	if err != nil {
 		return nil, err
 	}
 	if k != jsontext.KindBeginObject && k != jsontext.KindBeginArray {
-		v, err := r.dec.ReadValue()
-		return append(dst, v...), err
+		return scalar(dst, r)
 	}
 	open, err := r.dec.ReadToken()
 	if err != nil {
@@ -115,7 +160,7 @@ func appendCompact(dst []byte, r *reader) ([]byte, error) {
 		case n > 0:
 			dst = append(dst, ',')
 		}
-		if dst, err = appendCompact(dst, r); err != nil {
+		if dst, err = appendOrdered(dst, r, scalar); err != nil {
 			return nil, err
 		}
 	}
@@ -141,14 +186,7 @@ func appendCanonical(dst []byte, r *reader) ([]byte, error) {
 	case jsontext.KindBeginArray:
 		return appendCanonicalArray(dst, r)
 	}
-	tok, err := r.dec.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	if k == jsontext.KindString {
-		return jsontext.AppendQuote(dst, tok.String())
-	}
-	return append(dst, tok.String()...), nil
+	return appendScalar(dst, r)
 }
 
 func appendCanonicalArray(dst []byte, r *reader) ([]byte, error) {
