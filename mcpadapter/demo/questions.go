@@ -102,6 +102,7 @@ func elicit(ctx context.Context, req *mcp.CallToolRequest, state string, p *mcp.
 	response, ok := req.Params.InputResponses[question]
 	if !ok {
 		return nil, &mcp.CallToolResult{
+			Content:       []mcp.Content{}, // nil would be sent as null
 			InputRequests: mcp.InputRequestMap{question: p}, RequestState: state,
 		}, nil
 	}

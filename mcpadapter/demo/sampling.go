@@ -45,6 +45,7 @@ func think(ctx context.Context, req *mcp.CallToolRequest, in thinkIn) (*mcp.Call
 	response, ok := req.Params.InputResponses[question]
 	if !ok {
 		return &mcp.CallToolResult{
+			Content:       []mcp.Content{}, // nil would be sent as null
 			InputRequests: mcp.InputRequestMap{question: p}, RequestState: "think",
 		}, nil, nil
 	}
