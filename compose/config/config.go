@@ -1,0 +1,119 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/looprig/looprig/compose/config/doc"
+)
+
+// Config is a loaded config.yaml.
+type Config struct {
+	Path  string
+	Model string
+	Loops []Loop
+	// Policy rules as written; the policy package compiles them.
+	Policy Policy
+	UI     UI
+}
+
+// Loop configures one loop.
+type Loop struct {
+	Name   string
+	System string
+}
+
+// Policy holds the rules of a file.
+type Policy struct {
+	Deny, Ask, Allow []Rule
+	Operator         string // "", "auto" or "ask"
+}
+
+// Rule is one rule: a pattern alone, or an object with conditions.
+type Rule struct {
+	Tool string
+	Loop string
+	When string
+	Pos  doc.Pos
+}
+
+// UI configures the interface.
+type UI struct {
+	Theme string
+	Keys  map[string][]string
+}
+
+// LoadConfig reads a config.yaml. A missing file is an empty configuration
+// unless must is set.
+func LoadConfig(path string, env Env, must bool) (*Config, error) {
+	src, err := ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !must {
+		return &Config{Path: path}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := doc.ParseYAML(path, src)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{Path: path}
+	if root.Kind == doc.Null {
+		return c, nil
+	}
+	r := &doc.Reader{File: path, Expand: env.Expand}
+	o := r.Object(root, "")
+	c.Model = o.OneOf("model", "", "operator")
+	c.readLoops(r, o)
+	c.Policy = ReadPolicy(r, o.Sub("policy"))
+	ui := o.Sub("ui")
+	c.UI.Theme = ui.OneOf("theme", "", "auto", "light", "dark", "mono", "contrast")
+	keys := ui.Sub("keys")
+	for _, m := range keys.Members() {
+		if c.UI.Keys == nil {
+			c.UI.Keys = map[string][]string{}
+		}
+		c.UI.Keys[m.Key] = keys.Strings(m.Key)
+	}
+	ui.Done()
+	o.Done()
+	return c, r.Err()
+}
+
+func (c *Config) readLoops(r *doc.Reader, o *doc.Obj) {
+	loops := o.Sub("loops")
+	for _, m := range loops.Members() {
+		if err := CheckName(m.Key); err != nil {
+			loops.Fail(m.Key, "%s", err)
+		}
+		l := r.Object(m.Value, loops.Path(m.Key))
+		c.Loops = append(c.Loops, Loop{Name: m.Key, System: l.String("system", "")})
+		l.Done()
+	}
+}
+
+// ReadPolicy takes rules out of an object with deny, ask, allow and operator.
+func ReadPolicy(r *doc.Reader, o *doc.Obj) Policy {
+	p := Policy{
+		Deny:     readRules(r, o, "deny"),
+		Ask:      readRules(r, o, "ask"),
+		Allow:    readRules(r, o, "allow"),
+		Operator: o.OneOf("operator", "", "auto", "ask"),
+	}
+	o.Done()
+	return p
+}
+
+func readRules(r *doc.Reader, o *doc.Obj, key string) []Rule {
+	var out []Rule
+	for _, n := range o.Items(key) {
+		if n.Kind == doc.String {
+			out = append(out, Rule{Tool: n.Text, Pos: n.Pos})
+			continue
+		}
+		ro := r.Object(n, o.Path(key))
+		out = append(out, Rule{Tool: ro.String("tool", "*"), Loop: ro.String("loop", ""), When: ro.String("when", ""), Pos: n.Pos})
+		ro.Done()
+	}
+	return out
+}
