@@ -31,11 +31,12 @@ func main() {
 	if db == "" {
 		db = publicDatabase
 	}
-	if err := reachable(context.Background(), db); err != nil {
+	ctx := context.Background()
+	if err := reachable(ctx, db); err != nil {
 		fmt.Println("govulncheck: skipped: no database:", err)
 		return
 	}
-	cmd := exec.Command("go", "run", scanner, "-db", db, "./...")
+	cmd := exec.CommandContext(ctx, "go", "run", scanner, "-db", db, "./...")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "govulncheck:", err)
