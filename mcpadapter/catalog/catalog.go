@@ -40,7 +40,7 @@ type Generation struct {
 	Tolerances []string
 	FetchedAt  time.Time
 
-	families map[string]familyPages
+	families map[Family]familyPages
 }
 
 // Server is what a server calls itself.
