@@ -65,6 +65,7 @@ type Options struct {
 // Limits bound inbound values; zero fields take the defaults of DefaultLimits.
 type Limits struct {
 	JSONDepth           int           // 64
+	JSONMembers         int           // 200,000 object members in one frame
 	CursorBytes         int           // 4 KiB
 	PageBytes           int           // 4 MiB, one listing page
 	LogBytes            int           // 8 KiB

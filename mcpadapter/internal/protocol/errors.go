@@ -71,14 +71,18 @@ const (
 	CodeURLRequired         = -32042
 )
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Op + ": " + e.Reason() }
+
+// Reason is the host-written text of the error without its operation, with the
+// limit or the code where there is one.
+func (e *Error) Reason() string {
 	switch {
 	case e.Class == ClassOverLimit:
-		return fmt.Sprintf("%s: %s: %d over the limit of %d (setting %s)", e.Op, e.Message, e.Size, e.Limit, e.Setting)
+		return fmt.Sprintf("%s: %d over the limit of %d (setting %s)", e.Message, e.Size, e.Limit, e.Setting)
 	case e.Code != 0:
-		return fmt.Sprintf("%s: %s (code %d)", e.Op, e.Message, e.Code)
+		return fmt.Sprintf("%s (code %d)", e.Message, e.Code)
 	}
-	return e.Op + ": " + e.Message
+	return e.Message
 }
 
 func (e *Error) Unwrap() error { return e.Err }

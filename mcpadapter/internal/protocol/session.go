@@ -2,7 +2,14 @@ package protocol
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
@@ -10,81 +17,226 @@ import (
 // Session is one live MCP session. All methods are safe for concurrent use.
 // Every error is a *Error.
 type Session struct {
-	conn wire.Conn
-	info Info
-	done chan struct{}
+	conn     wire.Conn
+	limits   Limits
+	handlers Handlers
+	version  string // of this client
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	// Set while connecting and constant afterwards.
+	info     Info
+	modern   bool // 2026-07-28
+	meta     []byte
+	declared map[Family]bool
+	sdk      *mcp.ClientSession
+	send     mcp.MethodHandler
+	hs       *handshake
+
+	table     *table
+	toSDK     chan answerStub
+	sdkClose  chan struct{} // closed when the SDK gives the connection up
+	sdkOnce   sync.Once
+	admit     chan struct{} // one token per concurrent request
+	elicits   chan struct{} // one token per pending elicitation
+	replies   chan []byte
+	inbound   *inbound
+	mail      *mailbox
+	listen    *listener
+	tokens    atomic.Int64
+	logLevel  atomic.Pointer[string]
+	stateWait time.Duration // see stateRetryWait
+	ready     atomic.Bool   // the handshake is complete
+	// malformed counts refused frames; only the pump touches it.
+	malformed int
+
+	endMu   sync.Mutex // guards cause, the closing of done and additions to workers
+	cause   *Error
+	done    chan struct{}
+	closed  chan struct{} // the connection and the SDK session are closed
+	workers sync.WaitGroup
+	// retired are the connections that were given up while connecting.
+	retired *sync.WaitGroup
 }
 
-// Connect dials a server, negotiates a revision and returns the session. It
-// never outlives ctx; the session does. All errors are *Error.
-func Connect(ctx context.Context, opt Options) (*Session, error) {
-	return nil, &Error{Class: ClassUnsupported, Op: "connect", Message: "not available"}
+func newSession(conn wire.Conn, opt Options) *Session {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Session{
+		conn:      conn,
+		limits:    opt.Limits,
+		handlers:  opt.Handlers,
+		version:   opt.ClientVersion,
+		ctx:       ctx,
+		cancel:    cancel,
+		table:     newTable(),
+		toSDK:     make(chan answerStub, 16),
+		sdkClose:  make(chan struct{}),
+		admit:     make(chan struct{}, opt.Limits.ConcurrentRequests),
+		elicits:   make(chan struct{}, opt.Limits.InputRequests),
+		replies:   make(chan []byte, replyQueue),
+		inbound:   newInbound(),
+		mail:      newMailbox(opt.Limits.QueuedNotifications),
+		done:      make(chan struct{}),
+		closed:    make(chan struct{}),
+		stateWait: stateRetryWait,
+	}
+	s.listen = newListener(s)
+	return s
+}
+
+// start begins reading. Everything it starts ends when the session ends.
+func (s *Session) start() {
+	s.work(s.pump)
+	s.work(s.writeReplies)
+	s.work(func() { s.mail.run(s) })
+}
+
+// work runs f on a goroutine that Close awaits; false says that the session
+// has ended and f will not run.
+func (s *Session) work(f func()) bool {
+	s.endMu.Lock()
+	defer s.endMu.Unlock()
+	if s.cause != nil {
+		return false
+	}
+	s.workers.Add(1)
+	go func() {
+		defer s.workers.Done()
+		defer s.recovered(nil)
+		f()
+	}()
+	return true
+}
+
+// recovered stops a panic, counts it and tells then, if set.
+func (s *Session) recovered(then func(*Error)) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	s.mail.count(droppedPanic, 1)
+	if then != nil {
+		then(&Error{Class: ClassPanic, Message: "recovered from a panic", Detail: fmt.Sprint(v)})
+	}
 }
 
 // Info is what negotiation found; it does not change.
 func (s *Session) Info() Info { return s.info }
 
-// List fetches one page of a family; cursor "" asks for the first page.
-func (s *Session) List(ctx context.Context, fam Family, cursor string) (Page, error) {
-	return Page{}, s.unavailable(string(fam))
-}
-
-// CallTool runs one logical tool call.
-func (s *Session) CallTool(ctx context.Context, req CallRequest) (*Result, error) {
-	return nil, s.unavailable("tools/call")
-}
-
-// Request sends one raw request and returns the raw result. It refuses
-// tools/call and the methods of the handshake.
-func (s *Session) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return nil, s.unavailable(method)
-}
-
-// ReadResource reads a resource and returns the raw result.
-func (s *Session) ReadResource(ctx context.Context, uri string) (json.RawMessage, error) {
-	return nil, s.unavailable("resources/read")
-}
-
-// GetPrompt gets a prompt; args is a JSON object of strings or nil.
-func (s *Session) GetPrompt(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
-	return nil, s.unavailable("prompts/get")
-}
-
-// Subscribe asks for updates of one resource, on every revision.
-func (s *Session) Subscribe(ctx context.Context, uri string) error {
-	return s.unavailable("resources/subscribe")
-}
-
-// Unsubscribe ends a subscription.
-func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
-	return s.unavailable("resources/unsubscribe")
-}
-
-// SetLogLevel sets the level of log notifications, on every revision.
-func (s *Session) SetLogLevel(ctx context.Context, level string) error {
-	return s.unavailable("logging/setLevel")
-}
-
-// Notify sends one notification.
-func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	return s.unavailable(method)
-}
-
-// Ping checks that the server answers.
-func (s *Session) Ping(ctx context.Context) error { return s.unavailable("ping") }
-
-// Close ends the session within a bounded time; it is idempotent.
-func (s *Session) Close() error { return s.unavailable("close") }
-
 // Done is closed when the session is lost or closed.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Err is the cause of the session's end, nil while it lives.
-func (s *Session) Err() error { return nil }
+func (s *Session) Err() error {
+	if e := s.ended(); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (s *Session) ended() *Error {
+	select {
+	case <-s.done:
+		return s.cause
+	default:
+		return nil
+	}
+}
 
 // Diagnostics describes the peer; its strings are raw.
 func (s *Session) Diagnostics() wire.Diagnostics { return s.conn.Diagnostics() }
 
-func (s *Session) unavailable(op string) error {
-	return &Error{Class: ClassUnsupported, Op: op, Message: "not available"}
+// Close ends the session: calls in flight fail, the listen stream is given up,
+// handlers' contexts end, and the connection is closed. It waits for all of
+// that, at most closeBound, and is idempotent.
+func (s *Session) Close() error {
+	s.end(&Error{Class: ClassClosed, Op: "close", Message: "the session is closed", Err: wire.ErrClosed})
+	timer := time.NewTimer(closeBound)
+	defer timer.Stop()
+	idle := make(chan struct{})
+	go func() {
+		s.workers.Wait()
+		<-s.closed
+		if s.retired != nil {
+			s.retired.Wait()
+		}
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-timer.C:
+		return &Error{Class: ClassTimeout, Op: "close", Message: "the session did not end in time"}
+	}
 }
+
+// end is the single way in which a session ends, whatever the cause.
+func (s *Session) end(cause *Error) {
+	s.endMu.Lock()
+	defer s.endMu.Unlock()
+	if s.cause != nil {
+		return
+	}
+	s.cause = cause
+	close(s.done)
+	s.cancel()
+	go s.release()
+}
+
+// release closes the connection and the SDK's session.
+func (s *Session) release() {
+	defer close(s.closed)
+	defer s.recovered(nil)
+	_ = s.conn.Close()
+	s.closeSDK()
+	<-s.hs.over
+	if s.sdk != nil {
+		_ = s.sdk.Close()
+	}
+}
+
+// lost turns the error of a read or write into the cause of the session's end.
+func lost(err error) *Error {
+	e := &Error{Class: ClassLost, Op: "session", Message: "the connection was lost", Err: err}
+	var (
+		loss  *wire.LossError
+		noise *wire.NoiseError
+		frame *wire.FrameEndError
+	)
+	switch {
+	case errors.As(err, &loss):
+		e.Message = loss.Error()
+	case errors.As(err, &noise):
+		e.Class, e.Message = ClassNoise, noise.Error()
+	case errors.As(err, &frame):
+		e.Class, e.Message = ClassOverLimit, "a frame did not end"
+		e.Limit, e.Size, e.Setting = frame.Limit, frame.Skipped, settingFrameBytes
+	case errors.Is(err, wire.ErrClosed):
+		e.Class, e.Message = ClassClosed, "the session is closed"
+	case errors.Is(err, io.EOF):
+		e.Message = "connection lost: the server closed its output"
+	}
+	return e
+}
+
+// ctxError is the error for a wait that the caller's context ended.
+func ctxError(ctx context.Context, op string) *Error {
+	e := &Error{Class: ClassCancelled, Op: op, Message: "cancelled", Err: context.Cause(ctx)}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e.Class, e.Message = ClassTimeout, "no answer in time"
+	}
+	return e
+}
+
+// endedError is the error of an operation that the session's end cut short.
+func (s *Session) endedError(op string) *Error {
+	e := *s.cause
+	e.Op = op
+	return &e
+}
+
+const (
+	settingFrameBytes = "limits.frameBytes"
+	// settingFixed is named for bounds that no setting changes.
+	settingFixed = "fixed"
+)

@@ -1,0 +1,248 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
+)
+
+// settleDiagnostics is how long a failed Connect waits for a peer that went
+// away to be reaped, so that its exit code and last words are known.
+const settleDiagnostics = 250 * time.Millisecond
+
+// connector is one Connect: up to two connections, of which one survives.
+type connector struct {
+	opt     Options
+	retired *sync.WaitGroup
+}
+
+// Connect dials a server, negotiates a revision and returns the session. It
+// never outlives ctx; the session does. All errors are *Error.
+//
+// With RevisionAuto, server/discover is tried first, for at most ProbeTimeout.
+// A server that answers it with a plain error gets initialize on the same
+// connection; silence, an exit or anything malformed leads to a fresh one.
+func Connect(ctx context.Context, opt Options) (*Session, error) {
+	c := &connector{opt: opt, retired: new(sync.WaitGroup)}
+	s, e := c.connect(ctx)
+	if e != nil {
+		e.Op = "connect"
+		cleanup := make(chan struct{})
+		go func() {
+			c.retired.Wait()
+			close(cleanup)
+		}()
+		e.Cleanup = cleanup
+		return nil, e
+	}
+	s.retired = c.retired
+	s.work(s.listen.run)
+	return s, nil
+}
+
+func (c *connector) connect(ctx context.Context) (*Session, *Error) {
+	if e := c.normalize(); e != nil {
+		return nil, e
+	}
+	switch known := c.opt.KnownRevision; {
+	case c.opt.Revision == Revision20260728:
+		s, _, e := c.attempt(ctx, plan{offer: Revision20260728})
+		return s, e
+	case c.opt.Revision != RevisionAuto:
+		s, _, e := c.attempt(ctx, plan{offer: c.opt.Revision, accept: []string{c.opt.Revision}})
+		return s, e
+	case slices.Contains(legacy, known):
+		s, h, e := c.attempt(ctx, legacyPlan())
+		if e == nil || !worthRetry(ctx, e, h) {
+			return s, e
+		}
+	}
+	return c.probe(ctx)
+}
+
+func (c *connector) normalize() *Error {
+	o := &c.opt
+	if o.Revision == "" {
+		o.Revision = RevisionAuto
+	}
+	if o.Dialer == nil {
+		return &Error{Class: ClassConfig, Message: "no dialer"}
+	}
+	if o.Revision != RevisionAuto && o.Revision != Revision20260728 && !slices.Contains(legacy, o.Revision) {
+		return &Error{Class: ClassConfig, Message: "the configured revision is not supported", Detail: o.Revision}
+	}
+	if o.ProbeTimeout <= 0 {
+		o.ProbeTimeout = defaultProbeTimeout
+	}
+	if o.ClientVersion == "" {
+		o.ClientVersion = "0"
+	}
+	o.ClientVersion = strings.ToValidUTF8(o.ClientVersion, "?")
+	o.Limits = o.Limits.withDefaults()
+	return nil
+}
+
+func legacyPlan() plan { return plan{offer: legacy[0], accept: legacy} }
+
+// probe tries server/discover, then initialize.
+func (c *connector) probe(ctx context.Context) (*Session, *Error) {
+	s, h, e := c.attempt(ctx, plan{
+		offer: Revision20260728, accept: legacy, reuse: true, probe: c.probeTime(ctx),
+	})
+	if e == nil {
+		if h.initialize != nil {
+			c.probeFailed(s, h.discover.err.Message)
+		}
+		return s, nil
+	}
+	if !worthRetry(ctx, e, h) {
+		return nil, e
+	}
+	s, _, again := c.attempt(ctx, legacyPlan())
+	if again != nil {
+		return nil, again
+	}
+	c.probeFailed(s, e.Message)
+	return s, nil
+}
+
+// probeTime leaves at least half of the caller's time to initialize.
+func (c *connector) probeTime(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(min(c.opt.ProbeTimeout, time.Until(deadline)/2), time.Millisecond)
+	}
+	return c.opt.ProbeTimeout
+}
+
+func (c *connector) probeFailed(s *Session, reason string) {
+	s.info.ProbeFailed = reason
+	s.mail.tolerate(toleratedFailedProbe, reason)
+}
+
+// worthRetry says whether a fresh connection may fare better.
+func worthRetry(ctx context.Context, e *Error, h *handshake) bool {
+	if h == nil || ctx.Err() != nil || h.none {
+		return false
+	}
+	switch e.Class {
+	case ClassCancelled, ClassClosed, ClassPanic, ClassLaunch, ClassIntegrity, ClassUntrusted, ClassConfig, ClassAuth:
+		return false
+	}
+	return true
+}
+
+// attempt opens one connection and negotiates on it. A nil handshake says that
+// no connection was made.
+func (c *connector) attempt(ctx context.Context, p plan) (*Session, *handshake, *Error) {
+	conn, e := c.dial(ctx)
+	if e != nil {
+		return nil, nil, e
+	}
+	s := newSession(conn, c.opt)
+	h := newHandshake(s, p)
+	s.hs = h
+	s.start()
+	out := make(chan error, 1)
+	go func() { out <- h.run(ctx) }()
+	var err error
+	select {
+	case err = <-out:
+	case <-ctx.Done():
+		// The SDK's connect ends with the session, whatever it waits for.
+		s.end(ctxError(ctx, "connect"))
+		err = ctx.Err()
+		c.retire(s)
+		return nil, h, c.described(s, ctxError(ctx, "connect"))
+	}
+	if err == nil {
+		return s, h, nil
+	}
+	e = c.described(s, h.failure(ctx, err))
+	c.retire(s)
+	return nil, h, e
+}
+
+// retire closes a connection in the background; Close of the session that
+// survives, or Error.Cleanup, waits for it.
+func (c *connector) retire(s *Session) {
+	c.retired.Add(1)
+	go func() {
+		defer c.retired.Done()
+		_ = s.Close()
+	}()
+}
+
+// described adds what is known of the peer to the error.
+func (c *connector) described(s *Session, e *Error) *Error {
+	if e.Class == ClassLost || e.Class == ClassNoise {
+		timer := time.NewTimer(settleDiagnostics)
+		defer timer.Stop()
+		select {
+		case <-s.conn.Done():
+		case <-timer.C:
+		}
+	}
+	d := s.conn.Diagnostics()
+	e.Diagnostics = &d
+	if e.Detail == "" {
+		tail := d.StderrTail
+		e.Detail = bounded(strings.Join(tail[max(0, len(tail)-stderrLines):], "\n"), maxErrorDetail)
+	}
+	return e
+}
+
+// failureClass is implemented by errors of a transport that know their class.
+type failureClass interface{ FailureClass() string }
+
+// dial opens the connection, and closes one that comes too late.
+func (c *connector) dial(ctx context.Context) (wire.Conn, *Error) {
+	type dialed struct {
+		conn wire.Conn
+		err  error
+	}
+	out := make(chan dialed, 1)
+	go func() {
+		conn, err := c.opt.Dialer.Dial(ctx, c.opt.Wire)
+		out <- dialed{conn, err}
+	}()
+	select {
+	case d := <-out:
+		if d.err != nil {
+			return nil, c.dialError(ctx, d.err)
+		}
+		return d.conn, nil
+	case <-ctx.Done():
+		c.retired.Add(1)
+		go func() {
+			defer c.retired.Done()
+			if d := <-out; d.err == nil {
+				_ = d.conn.Close()
+			}
+		}()
+		return nil, ctxError(ctx, "connect")
+	}
+}
+
+func (c *connector) dialError(ctx context.Context, err error) *Error {
+	e := &Error{Class: ClassLost, Op: "connect", Message: "the server could not be reached", Err: err}
+	var (
+		launch  *wire.LaunchError
+		classed failureClass
+	)
+	switch {
+	case errors.As(err, &classed):
+		e.Class, e.Message = Class(classed.FailureClass()), err.Error()
+	case errors.As(err, &launch):
+		e.Class, e.Message = ClassLaunch, launch.Error()
+	case ctx.Err() != nil:
+		return ctxError(ctx, "connect")
+	case c.opt.Dialer.Kind() == "stdio":
+		e.Class, e.Message = ClassLaunch, "the server could not be started"
+	}
+	return e
+}

@@ -1,0 +1,376 @@
+package protocol
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
+)
+
+// legacy are the revisions that initialize negotiates, newest first.
+var legacy = []string{Revision20251125, Revision20250618, Revision20250326, Revision20241105}
+
+const (
+	methodDiscover   = "server/discover"
+	methodInitialize = "initialize"
+	clientName       = "looprig"
+
+	metaRevision     = "io.modelcontextprotocol/protocolVersion"
+	metaClientInfo   = "io.modelcontextprotocol/clientInfo"
+	metaClientCaps   = "io.modelcontextprotocol/clientCapabilities"
+	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaProgress     = "progressToken"
+	maxListedRevs    = 64
+	abandonAfter     = 500 * time.Millisecond
+	elicitCaps       = `{"elicitation":{"form":{},"url":{}}}`
+	elicitCaps202506 = `{"elicitation":{}}`
+)
+
+// plan is what one connection is to negotiate.
+type plan struct {
+	// offer is the revision asked for; accept are the replies to initialize
+	// that are taken.
+	offer  string
+	accept []string
+	// probe bounds server/discover and an initialize after it; 0 leaves the
+	// bound to the context.
+	probe time.Duration
+	// reuse allows initialize on the same connection after the server has
+	// answered server/discover with a plain error.
+	reuse bool
+}
+
+// handshake steers the SDK's connect: the SDK decides when it sends
+// server/discover and initialize, the handshake what is sent and what of the
+// answers is taken.
+type handshake struct {
+	s    *Session
+	plan plan
+	// over is closed when the SDK's connect has returned.
+	over chan struct{}
+
+	// The fields below are written on the SDK's connecting goroutine or, under
+	// the ordering that the table gives, on the pump.
+	discover, initialize *slot
+	// common is the newest older revision that a discover result named.
+	common string
+	// none says that the server named its revisions and none is ours.
+	none           bool
+	declaredElicit bool
+}
+
+func newHandshake(s *Session, p plan) *handshake {
+	return &handshake{s: s, plan: p, over: make(chan struct{})}
+}
+
+// run performs the SDK's connect.
+func (h *handshake) run(ctx context.Context) (err error) {
+	defer close(h.over)
+	defer h.s.recovered(func(e *Error) { err = e })
+	opts := &mcp.ClientOptions{
+		Capabilities:   &mcp.ClientCapabilities{},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: clientName, Version: h.s.version}, opts)
+	if err := mcp.AddSendingCustomMethod[*rawParams, *rawResult](client, rawMethod); err != nil {
+		return err
+	}
+	client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		h.s.send = next
+		return next
+	})
+	client.AddReceivingMiddleware(refuseReceived)
+	h.s.sdk, err = client.Connect(ctx, bridge{h.s}, &mcp.ClientSessionOptions{ProtocolVersion: h.plan.offer})
+	return err
+}
+
+// refuseReceived keeps every request of a server from the SDK's own handlers:
+// the session answers them before the SDK, and one that got through all the
+// same must not reach code that trusts it.
+func refuseReceived(mcp.MethodHandler) mcp.MethodHandler {
+	return func(context.Context, string, mcp.Request) (mcp.Result, error) {
+		return nil, errRefusedWrite
+	}
+}
+
+// slotFor is called by the bridge when the SDK sends a request of the
+// handshake.
+func (h *handshake) slotFor(method string) (*slot, error) {
+	switch {
+	case method == methodDiscover && h.discover == nil:
+		params, err := h.discoverParams()
+		if err != nil {
+			return nil, err
+		}
+		h.discover = &slot{op: methodDiscover, method: method, params: params, quiet: true, accept: h.acceptDiscover}
+		h.bound(h.discover)
+		return h.discover, nil
+	case method == methodInitialize && h.initialize == nil:
+		offer := h.plan.offer
+		if h.discover != nil {
+			if offer = h.afterDiscover(); offer == "" {
+				return nil, errRefusedWrite
+			}
+		}
+		params, err := h.initializeParams(offer)
+		if err != nil {
+			return nil, err
+		}
+		h.initialize = &slot{op: methodInitialize, method: method, params: params, quiet: true, accept: h.acceptInitialize}
+		h.bound(h.initialize)
+		return h.initialize, nil
+	}
+	return nil, errRefusedWrite
+}
+
+// bound fails the request when the probe's time is over.
+func (h *handshake) bound(sl *slot) {
+	if h.plan.probe <= 0 {
+		return
+	}
+	h.s.work(func() {
+		timer := time.NewTimer(h.plan.probe)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			e := &Error{Class: ClassTimeout, Op: sl.op, Message: "no answer within " + h.plan.probe.String(), Sent: true}
+			h.s.giveUp(sl, e)
+			h.abandon(sl, e)
+		case <-h.over:
+		case <-h.s.done:
+		}
+	})
+}
+
+// abandon ends the session when the SDK's connect does not return soon after
+// its request was given up: it may hang in a write.
+func (h *handshake) abandon(sl *slot, e *Error) {
+	if _, got, _, _ := h.s.table.finish(sl); got != e {
+		return
+	}
+	timer := time.NewTimer(abandonAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		h.s.end(e)
+	case <-h.over:
+	case <-h.s.done:
+	}
+}
+
+// afterDiscover decides whether initialize is sent on the connection on which
+// server/discover failed, and what it offers; "" says no.
+func (h *handshake) afterDiscover() string {
+	e := h.discover.err
+	switch {
+	case !h.plan.reuse || e == nil:
+		return ""
+	case e.Class == ClassUnsupported:
+		return h.common
+	case e.Class != ClassRemote:
+		return ""
+	case e.Code == CodeUnsupportedRevision:
+		return h.fromSupported(e.Data)
+	case e.Code == CodeHeaderMismatch || e.Code == CodeMissingCapability:
+		return ""
+	}
+	return legacy[0]
+}
+
+// fromSupported reads the list of an unsupported-revision error.
+func (h *handshake) fromSupported(data json.RawMessage) string {
+	fields, _ := tap.Object(data)
+	listed, ok := revisionList(fields.Get("supported"))
+	if !ok {
+		return legacy[0]
+	}
+	h.common = newestCommon(listed)
+	h.none = h.common == ""
+	return h.common
+}
+
+func revisionList(raw json.RawMessage) ([]string, bool) {
+	items, err := tap.Array(raw)
+	if err != nil || len(items) == 0 || len(items) > maxListedRevs {
+		return nil, false
+	}
+	revs := make([]string, 0, len(items))
+	for _, item := range items {
+		if rev, ok := tap.String(item); ok {
+			revs = append(revs, rev)
+		}
+	}
+	return revs, true
+}
+
+func newestCommon(listed []string) string {
+	for _, rev := range legacy {
+		if slices.Contains(listed, rev) {
+			return rev
+		}
+	}
+	return ""
+}
+
+// capabilities are the client's, as JSON, for a revision. Roots and sampling
+// are never among them.
+func (h *handshake) capabilities(revision string) string {
+	switch {
+	case h.s.handlers.Elicit == nil || revision < Revision20250618:
+		return `{}`
+	case revision < Revision20251125:
+		return elicitCaps202506
+	}
+	return elicitCaps
+}
+
+func (h *handshake) clientInfo() ([]byte, error) {
+	info, err := jsontext.AppendQuote([]byte(`{"name":"`+clientName+`","version":`), h.s.version)
+	return append(info, '}'), err
+}
+
+func (h *handshake) discoverParams() (json.RawMessage, error) {
+	info, err := h.clientInfo()
+	if err != nil {
+		return nil, err
+	}
+	meta := `"` + metaRevision + `":"` + Revision20260728 + `","` + metaClientInfo + `":` + string(info) +
+		`,"` + metaClientCaps + `":` + h.capabilities(Revision20260728)
+	h.s.meta = []byte(meta)
+	return json.RawMessage(`{"_meta":{` + meta + `}}`), nil
+}
+
+func (h *handshake) initializeParams(offer string) (json.RawMessage, error) {
+	info, err := h.clientInfo()
+	if err != nil {
+		return nil, err
+	}
+	caps := h.capabilities(offer)
+	h.declaredElicit = strings.Contains(caps, "elicitation")
+	return json.RawMessage(`{"protocolVersion":"` + offer + `","capabilities":` + caps + `,"clientInfo":` + string(info) + `}`), nil
+}
+
+// acceptDiscover takes a discover result; it runs on the pump.
+func (h *handshake) acceptDiscover(result json.RawMessage) (json.RawMessage, *Error) {
+	fields, e := completeResult(methodDiscover, result)
+	if e != nil {
+		return nil, e
+	}
+	listed, ok := revisionList(fields.Get("supportedVersions"))
+	if !ok {
+		return nil, protocolError(methodDiscover, "a discover result without a list of revisions")
+	}
+	if !slices.Contains(listed, Revision20260728) {
+		h.common = newestCommon(listed)
+		h.none = h.common == ""
+		return nil, &Error{Class: ClassUnsupported, Op: methodDiscover, Message: "the server does not speak " + Revision20260728, Sent: true}
+	}
+	meta, _ := tap.Object(fields.Get("_meta"))
+	if e := h.take(methodDiscover, Revision20260728, fields, meta.Get(metaServerInfo)); e != nil {
+		return nil, e
+	}
+	h.s.modern = true
+	h.s.ready.Store(true)
+	return json.RawMessage(`{"resultType":"complete","supportedVersions":["` + Revision20260728 + `"],"capabilities":{}}`), nil
+}
+
+// acceptInitialize takes an initialize result; it runs on the pump.
+func (h *handshake) acceptInitialize(result json.RawMessage) (json.RawMessage, *Error) {
+	fields, err := tap.Object(result)
+	if err != nil {
+		return nil, protocolError(methodInitialize, "the result is not an object")
+	}
+	revision, ok := tap.String(fields.Get("protocolVersion"))
+	if !ok {
+		return nil, protocolError(methodInitialize, "a result without a protocolVersion")
+	}
+	if !slices.Contains(h.plan.accept, revision) {
+		return nil, &Error{
+			Class: ClassUnsupported, Op: methodInitialize, Sent: true,
+			Message: "the server chose a revision that was not offered or is not supported", Detail: bounded(revision, maxIDBytes),
+		}
+	}
+	if e := h.take(methodInitialize, revision, fields, fields.Get("serverInfo")); e != nil {
+		return nil, e
+	}
+	return json.RawMessage(`{"protocolVersion":"` + revision + `","capabilities":{},"serverInfo":{"name":"server","version":"0"}}`), nil
+}
+
+// take reads what both handshakes have in common into the session.
+func (h *handshake) take(op, revision string, fields tap.Fields, server json.RawMessage) *Error {
+	s := h.s
+	info := Info{Revision: revision, Capabilities: json.RawMessage(`{}`)}
+	if caps := fields.Get("capabilities"); tap.IsObject(caps) {
+		info.Capabilities = bytes.Clone(caps)
+	} else if caps == nil || tap.IsNull(caps) {
+		s.mail.tolerate(toleratedNoCaps, "")
+	} else {
+		return protocolError(op, "capabilities that are not an object")
+	}
+	if raw := fields.Get("instructions"); raw != nil && !tap.IsNull(raw) {
+		var ok bool
+		if info.Instructions, ok = tap.String(raw); !ok {
+			return protocolError(op, "instructions that are not a string")
+		}
+	}
+	identity, err := tap.Object(server)
+	if err != nil {
+		s.mail.tolerate(toleratedNoServerInfo, "")
+	}
+	info.ServerName, _ = tap.String(identity.Get("name"))
+	info.ServerVersion, _ = tap.String(identity.Get("version"))
+	s.info = info
+	s.declared = declaredChanges(info.Capabilities)
+	return nil
+}
+
+// declaredChanges are the families for which list_changed was announced.
+func declaredChanges(caps json.RawMessage) map[Family]bool {
+	fields, _ := tap.Object(caps)
+	declared := map[Family]bool{}
+	for name, families := range map[string][]Family{
+		"tools": {Tools}, "prompts": {Prompts}, "resources": {Resources, Templates},
+	} {
+		members, _ := tap.Object(fields.Get(name))
+		if yes, _ := tap.Bool(members.Get("listChanged")); yes {
+			for _, fam := range families {
+				declared[fam] = true
+			}
+		}
+	}
+	return declared
+}
+
+// failure is why the handshake did not succeed.
+func (h *handshake) failure(ctx context.Context, err error) *Error {
+	for _, sl := range []*slot{h.initialize, h.discover} {
+		if sl == nil {
+			continue
+		}
+		if _, e, _, _ := h.s.table.finish(sl); e != nil {
+			return e
+		}
+		if sl == h.initialize {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return ctxError(ctx, "connect")
+	}
+	if h.s.ended() != nil {
+		return h.s.endedError("connect")
+	}
+	return &Error{Class: ClassProtocol, Op: "connect", Message: "the handshake failed", Err: err}
+}
+
+func protocolError(op, message string) *Error {
+	return &Error{Class: ClassProtocol, Op: op, Message: message, Sent: true}
+}

@@ -1,0 +1,223 @@
+package protocol
+
+import (
+	"encoding/json"
+	"sync"
+)
+
+// ring is a bounded queue that drops its oldest element when full.
+type ring[T any] struct {
+	buf   []T
+	head  int
+	limit int
+}
+
+func (r *ring[T]) push(v T) (dropped bool) {
+	if len(r.buf)-r.head >= r.limit {
+		var zero T
+		r.buf[r.head] = zero
+		r.head++
+		dropped = true
+	}
+	if r.head > r.limit {
+		r.buf = append(r.buf[:0], r.buf[r.head:]...)
+		r.head = 0
+	}
+	r.buf = append(r.buf, v)
+	return dropped
+}
+
+func (r *ring[T]) pop() (v T, ok bool) {
+	if r.head == len(r.buf) {
+		return v, false
+	}
+	var zero T
+	v, r.buf[r.head] = r.buf[r.head], zero
+	r.head++
+	if r.head == len(r.buf) {
+		r.buf, r.head = r.buf[:0], 0
+	}
+	return v, true
+}
+
+type logEntry struct {
+	level, logger string
+	data          json.RawMessage
+}
+
+type refusal struct{ method, reason, detail string }
+
+type staleFamily struct{ pending, declared bool }
+
+// mailbox holds what is to be told to the handlers. There is one bounded queue
+// per class, so a flood of one class displaces nothing of another, and stale
+// families are flags, so they are never lost. One goroutine delivers.
+type mailbox struct {
+	mu        sync.Mutex
+	wake      chan struct{}
+	stale     map[Family]staleFamily
+	logs      ring[logEntry]
+	updates   ring[string]
+	completes ring[string]
+	refused   ring[refusal]
+	counts    map[string]int
+	tolerated map[string]string
+	told      map[string]bool
+}
+
+// maxRefusals bounds the refusals that wait to be told.
+const maxRefusals = 64
+
+func newMailbox(limit int) *mailbox {
+	return &mailbox{
+		wake:      make(chan struct{}, 1),
+		stale:     map[Family]staleFamily{},
+		logs:      ring[logEntry]{limit: limit},
+		updates:   ring[string]{limit: limit},
+		completes: ring[string]{limit: limit},
+		refused:   ring[refusal]{limit: maxRefusals},
+		counts:    map[string]int{},
+		tolerated: map[string]string{},
+		told:      map[string]bool{},
+	}
+}
+
+// put changes the mailbox under its lock and wakes the deliverer.
+func (m *mailbox) put(change func()) {
+	m.mu.Lock()
+	change()
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (m *mailbox) count(code string, n int) {
+	m.put(func() { m.counts[code] += n })
+}
+
+// tolerate reports each code once in a session.
+func (m *mailbox) tolerate(code, detail string) {
+	m.mu.Lock()
+	seen := m.told[code]
+	m.mu.Unlock()
+	if !seen {
+		m.put(func() { m.told[code], m.tolerated[code] = true, detail })
+	}
+}
+
+func (m *mailbox) changed(fam Family, declared bool) {
+	m.put(func() { m.stale[fam] = staleFamily{pending: true, declared: declared} })
+}
+
+func (m *mailbox) log(e logEntry) {
+	m.put(func() {
+		if m.logs.push(e) {
+			m.counts[droppedLog]++
+		}
+	})
+}
+
+func (m *mailbox) updated(uri string) {
+	m.put(func() {
+		if m.updates.push(uri) {
+			m.counts[droppedUpdate]++
+		}
+	})
+}
+
+func (m *mailbox) completed(id string) {
+	m.put(func() {
+		if m.completes.push(id) {
+			m.counts[droppedComplete]++
+		}
+	})
+}
+
+func (m *mailbox) refuse(r refusal) {
+	m.put(func() { m.refused.push(r) })
+}
+
+// run delivers until the session ends, and then the counters once more.
+func (m *mailbox) run(s *Session) {
+	for {
+		select {
+		case <-m.wake:
+			m.drain(s)
+		case <-s.done:
+			m.deliverCounts(s)
+			return
+		}
+	}
+}
+
+// drain delivers in rounds of at most one element per class.
+func (m *mailbox) drain(s *Session) {
+	for s.ended() == nil {
+		m.deliverCounts(s)
+		if !m.deliverRound(s) {
+			return
+		}
+	}
+}
+
+func (m *mailbox) deliverRound(s *Session) bool {
+	h := &s.handlers
+	m.mu.Lock()
+	stale := m.stale
+	if len(stale) > 0 {
+		m.stale = map[Family]staleFamily{}
+	}
+	id, hasID := m.completes.pop()
+	uri, hasURI := m.updates.pop()
+	entry, hasLog := m.logs.pop()
+	refused, hasRefused := m.refused.pop()
+	m.mu.Unlock()
+	for _, fam := range []Family{Tools, Prompts, Resources, Templates} {
+		if f := stale[fam]; f.pending && h.ListChanged != nil {
+			s.guarded(func() { h.ListChanged(fam, f.declared) })
+		}
+	}
+	if hasID && h.ElicitComplete != nil {
+		s.guarded(func() { h.ElicitComplete(id) })
+	}
+	if hasURI && h.ResourceUpdated != nil {
+		s.guarded(func() { h.ResourceUpdated(uri) })
+	}
+	if hasLog && h.Log != nil {
+		s.guarded(func() { h.Log(entry.level, entry.logger, entry.data) })
+	}
+	if hasRefused && h.Refused != nil {
+		s.guarded(func() { h.Refused(refused.method, refused.reason, refused.detail) })
+	}
+	return len(stale) > 0 || hasID || hasURI || hasLog || hasRefused
+}
+
+func (m *mailbox) deliverCounts(s *Session) {
+	m.mu.Lock()
+	counts, tolerated := m.counts, m.tolerated
+	if len(counts) > 0 {
+		m.counts = map[string]int{}
+	}
+	if len(tolerated) > 0 {
+		m.tolerated = map[string]string{}
+	}
+	m.mu.Unlock()
+	for code, n := range counts {
+		if s.handlers.Dropped != nil {
+			s.guarded(func() { s.handlers.Dropped(code, n) })
+		}
+	}
+	for code, detail := range tolerated {
+		if s.handlers.Tolerated != nil {
+			s.guarded(func() { s.handlers.Tolerated(code, detail) })
+		}
+	}
+}
+
+// guarded calls a handler under recover.
+func (s *Session) guarded(f func()) {
+	defer s.recovered(nil)
+	f()
+}

@@ -1,0 +1,157 @@
+package protocol
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
+)
+
+// notification sorts one notification of the server into the mailbox. It runs
+// on the pump and waits for nobody.
+func (s *Session) notification(m tap.Message) {
+	fields, _ := tap.Object(m.Params)
+	usable := true
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		s.listChanged(Tools)
+	case "notifications/prompts/list_changed":
+		s.listChanged(Prompts)
+	case "notifications/resources/list_changed":
+		// One notification covers both listings.
+		s.listChanged(Resources)
+		s.listChanged(Templates)
+	case "notifications/resources/updated":
+		usable = s.resourceUpdated(fields)
+	case "notifications/message":
+		usable = s.logMessage(fields)
+	case "notifications/progress":
+		usable = s.progress(fields)
+	case "notifications/elicitation/complete":
+		usable = s.elicitComplete(fields)
+	case "notifications/cancelled":
+		usable = s.inbound.cancel(fields.Get("requestId"))
+	case "notifications/subscriptions/acknowledged":
+		s.listen.acknowledged()
+	default:
+		s.mail.count(droppedUnknown, 1)
+	}
+	if !usable {
+		s.mail.count(droppedNotification, 1)
+	}
+}
+
+func (s *Session) listChanged(fam Family) {
+	declared := s.ready.Load() && s.declared[fam]
+	if !declared {
+		s.mail.tolerate(toleratedUndeclared, string(fam))
+	}
+	s.mail.changed(fam, declared)
+}
+
+func (s *Session) resourceUpdated(f tap.Fields) bool {
+	uri, ok := tap.String(f.Get("uri"))
+	if !ok || uri == "" || len(uri) > maxURLBytes {
+		return false
+	}
+	s.mail.updated(uri)
+	return true
+}
+
+func (s *Session) logMessage(f tap.Fields) bool {
+	level, ok := tap.String(f.Get("level"))
+	if !ok || len(level) > maxIDBytes {
+		return false
+	}
+	logger, _ := tap.String(f.Get("logger"))
+	data := f.Get("data")
+	if len(data) > s.limits.LogBytes || len(logger) > s.limits.LogBytes {
+		s.mail.count(droppedLogSize, 1)
+		return true
+	}
+	s.mail.log(logEntry{level: level, logger: logger, data: bytes.Clone(data)})
+	return true
+}
+
+func (s *Session) elicitComplete(f tap.Fields) bool {
+	id, ok := tap.String(f.Get("elicitationId"))
+	if !ok || id == "" || len(id) > maxIDBytes {
+		return false
+	}
+	s.mail.completed(id)
+	return true
+}
+
+// progress queues a progress notification for its call. Values that are not
+// finite, negative or smaller than the one before are refused.
+func (s *Session) progress(f tap.Fields) bool {
+	token, kind := tap.ParseID(f.Get("progressToken"))
+	if kind != tap.IDInteger {
+		s.mail.count(droppedProgressToken, 1)
+		return true
+	}
+	value, ok := tap.Number(f.Get("progress"))
+	if !ok || value < 0 {
+		s.mail.count(droppedProgressValue, 1)
+		return true
+	}
+	p := Progress{Progress: value}
+	if raw := f.Get("total"); raw != nil && !tap.IsNull(raw) {
+		if p.Total, ok = tap.Number(raw); !ok {
+			s.mail.count(droppedProgressValue, 1)
+			return true
+		}
+	}
+	p.Message, _ = tap.String(f.Get("message"))
+	if len(p.Message) > s.limits.LogBytes {
+		s.mail.count(droppedLogSize, 1)
+		return true
+	}
+	if code := s.table.report(token, p); code != "" {
+		s.mail.count(code, 1)
+	}
+	return true
+}
+
+// Notify sends one notification. The method must be a notification; those that
+// the session itself sends are refused.
+func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	name := strings.ToLower(strings.TrimSpace(method))
+	if !strings.HasPrefix(method, "notifications/") ||
+		name == "notifications/cancelled" || name == "notifications/initialized" {
+		return &Error{Class: ClassConfig, Op: method, Message: "this is not a notification that may be sent by hand"}
+	}
+	compact, e := s.compactObject(method, params)
+	if e != nil {
+		return e
+	}
+	frame, err := notificationFrame(method, compact)
+	if err != nil {
+		return &Error{Class: ClassConfig, Op: method, Message: "the method is not valid text", Err: err}
+	}
+	if err := s.write(ctx, frame); err != nil {
+		return s.writeError(ctx, method, err)
+	}
+	return nil
+}
+
+func (s *Session) writeError(ctx context.Context, op string, err error) *Error {
+	switch {
+	case s.ended() != nil:
+		return s.endedError(op)
+	case ctx.Err() != nil:
+		return ctxError(ctx, op)
+	}
+	return &Error{Class: ClassLost, Op: op, Message: "the write failed", Err: err}
+}
+
+// bounded cuts text to limit bytes and says so: it is a detail of an error,
+// never a value that is passed on.
+func bounded(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + " [cut]"
+}

@@ -1,0 +1,247 @@
+package protocol
+
+import (
+	"encoding/json"
+
+	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
+)
+
+// pump reads the connection to its end. It never waits for a handler, so that
+// replies overtake notifications.
+func (s *Session) pump() {
+	defer s.end(&Error{Class: ClassPanic, Op: "session", Message: "reading ended unexpectedly"})
+	for {
+		f, err := s.conn.Read(s.ctx)
+		if err != nil {
+			s.end(lost(err))
+			return
+		}
+		s.frame(f)
+		if s.ended() != nil {
+			return
+		}
+	}
+}
+
+// frame handles one frame; whatever goes wrong concerns this frame alone.
+func (s *Session) frame(f wire.Frame) {
+	defer s.recovered(func(e *Error) {
+		s.refuse(e, f.Data, nil)
+	})
+	if f.Oversize != nil {
+		s.oversize(f.Oversize)
+		return
+	}
+	m, fault := tap.Parse(f.Data, s.limits.bounds())
+	if fault != nil {
+		s.faulty(fault, f.Data)
+		return
+	}
+	switch m.Kind {
+	case tap.Response:
+		s.response(m)
+	case tap.Request:
+		s.serverRequest(m)
+	case tap.Notification:
+		s.notification(m)
+	}
+}
+
+// response routes an answer to the request that it names.
+func (s *Session) response(m tap.Message) {
+	if m.NullMember {
+		s.mail.tolerate(toleratedNullMember, "")
+	}
+	n, kind := tap.ParseID(m.ID)
+	sl := s.addressee(n, kind)
+	if kind != tap.IDInteger {
+		s.misaddressed(m, sl, kind)
+		return
+	}
+	if sl == nil {
+		s.strayAnswer(n)
+		return
+	}
+	if m.Error != nil {
+		s.answer(sl, nil, remoteError(sl.op, m.Error))
+		return
+	}
+	s.answer(sl, m.Result, nil)
+}
+
+// addressee finds the request that an id means, however the id is written.
+func (s *Session) addressee(n int64, kind tap.IDKind) *slot {
+	if kind == tap.IDNull {
+		return s.table.sole()
+	}
+	return s.table.lookup(n)
+}
+
+// misaddressed fails the request that an answer with an id of the wrong type
+// was meant for, where that can be told.
+func (s *Session) misaddressed(m tap.Message, sl *slot, kind tap.IDKind) {
+	s.mail.count(droppedWrongID, 1)
+	if sl == nil {
+		s.malformedFrame()
+		return
+	}
+	e := &Error{Class: ClassProtocol, Op: sl.op, Sent: true, Message: "answered with an id that is not the number that was sent", Detail: string(m.ID)}
+	if kind == tap.IDNull {
+		e.Message = "answered without an id"
+		if m.Error != nil {
+			e.Detail = remoteError(sl.op, m.Error).Detail
+		}
+	}
+	s.answer(sl, nil, e)
+}
+
+func (s *Session) strayAnswer(n int64) {
+	code := s.table.stray(n)
+	s.mail.count(code, 1)
+	if code == droppedUnknownID {
+		s.malformedFrame()
+	}
+}
+
+// answer ends a request, once, and tells the SDK.
+func (s *Session) answer(sl *slot, result json.RawMessage, err *Error) {
+	stub := json.RawMessage(`{}`)
+	if err == nil && sl.accept != nil {
+		stub, err = sl.accept(result)
+	}
+	if err != nil {
+		stub, result = nil, nil
+	}
+	if !s.table.answer(sl, result, err) {
+		s.strayAnswer(sl.id)
+		return
+	}
+	s.tellSDK(sl.id, stub)
+}
+
+// faulty handles a frame that the tap refused.
+func (s *Session) faulty(f *tap.Fault, data []byte) {
+	e := &Error{Class: ClassMalformed, Message: faultText[f.Reason], Detail: string(f.Reason), Err: f, Sent: true}
+	switch f.Reason {
+	case tap.TooDeep:
+		e.Class, e.Setting = ClassOverLimit, "limits.jsonDepth"
+	case tap.TooMany:
+		e.Class, e.Setting = ClassOverLimit, "limits.jsonMembers"
+	case tap.Both, tap.Neither, tap.BadError, tap.BadResult, tap.Version:
+		e.Class = ClassProtocol
+	}
+	e.Limit, e.Size = int64(f.Limit), int64(f.Size)
+	if f.Reason == tap.Batch {
+		s.batch(e, data)
+		return
+	}
+	if f.HasMethod {
+		s.refuseRequest(f.ID, "", codeInvalidRequest, e.Message, "")
+		s.malformedFrame()
+		return
+	}
+	s.refuse(e, nil, f.ID)
+}
+
+// batch refuses an array of messages, and with it the requests that it answers.
+func (s *Session) batch(e *Error, data []byte) {
+	if tap.Check(data, s.limits.bounds()) == nil {
+		items, _ := tap.Array(data)
+		for _, item := range items[:min(len(items), s.limits.ConcurrentRequests)] {
+			id, hasMethod := tap.Attribute(item)
+			if n, kind := tap.ParseID(id); !hasMethod && kind == tap.IDInteger {
+				s.failAddressee(e, n, kind)
+			}
+		}
+	}
+	s.malformedFrame()
+}
+
+// failAddressee fails the request that an id means, if there is one.
+func (s *Session) failAddressee(e *Error, n int64, kind tap.IDKind) {
+	if sl := s.addressee(n, kind); sl != nil {
+		own := *e
+		own.Op, own.Sent = sl.op, true
+		s.answer(sl, nil, &own)
+	}
+}
+
+// refuse fails the request that a refused answer belongs to.
+func (s *Session) refuse(e *Error, data []byte, id json.RawMessage) {
+	if id == nil && data != nil {
+		id, _ = tap.Attribute(data)
+	}
+	if n, kind := tap.ParseID(id); kind != tap.IDOther {
+		s.failAddressee(e, n, kind)
+	}
+	s.malformedFrame()
+}
+
+var faultText = map[tap.Reason]string{
+	tap.Batch:        "a batch array, which no supported revision has",
+	tap.NotObject:    "a frame that is not a JSON object",
+	tap.Syntax:       "a frame that is not valid JSON",
+	tap.Encoding:     "a frame that is not UTF-8",
+	tap.DuplicateKey: "a frame with a duplicate key",
+	tap.TooDeep:      "a frame that is nested too deeply",
+	tap.TooMany:      "a frame with too many object members",
+	tap.Version:      "a frame that is not JSON-RPC 2.0",
+	tap.BadMethod:    "a method that is not a string",
+	tap.BadID:        "an id of the wrong type",
+	tap.Both:         "an answer with both a result and an error",
+	tap.Neither:      "an answer with neither a result nor an error",
+	tap.BadError:     "an answer whose error is not an error object",
+	tap.BadResult:    "an answer whose result is not an object",
+	tap.MixedFrame:   "a frame that is both a request and an answer",
+	tap.BadParams:    "params of the wrong type",
+}
+
+// malformedFrame counts one frame that broke the rules, and ends the session
+// when there were too many.
+func (s *Session) malformedFrame() {
+	s.mail.count(droppedMalformed, 1)
+	s.malformed++
+	if s.malformed > s.limits.MalformedFrames {
+		s.end(&Error{
+			Class: ClassMalformed, Op: "session", Message: "too many malformed frames",
+			Limit: int64(s.limits.MalformedFrames), Size: int64(s.malformed), Setting: "limits.malformedFrames",
+		})
+	}
+}
+
+// oversize handles a frame that the transport skipped for its size.
+func (s *Session) oversize(o *wire.Oversize) {
+	s.mail.count(droppedOversize, 1)
+	if o.Method != "" {
+		s.refuseRequest(o.ID, o.Method, codeInvalidRequest, "the request is over the frame limit", "")
+		return
+	}
+	n, kind := tap.ParseID(o.ID)
+	sl := s.addressee(n, kind)
+	if sl == nil {
+		s.malformedFrame()
+		return
+	}
+	s.answer(sl, nil, &Error{
+		Class: ClassOverLimit, Op: sl.op, Message: "the answer is too large", Sent: true,
+		Limit: int64(o.Limit), Size: o.Size, Setting: settingFrameBytes,
+	})
+}
+
+// remoteError is the typed form of an error object that the tap let through.
+func remoteError(op string, raw json.RawMessage) *Error {
+	e := &Error{Class: ClassRemote, Op: op, Message: "the server answered with an error", Sent: true}
+	fields, err := tap.Object(raw)
+	if err != nil {
+		return e
+	}
+	n, _ := tap.ParseID(fields.Get("code"))
+	e.Code = int(n)
+	text, _ := tap.String(fields.Get("message"))
+	e.Detail = bounded(text, maxErrorDetail)
+	if data := fields.Get("data"); data != nil && !tap.IsNull(data) && len(data) <= maxErrorData {
+		e.Data = append(json.RawMessage(nil), data...)
+	}
+	return e
+}

@@ -1,0 +1,175 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+)
+
+// slot is one outgoing request: what is sent for it and what came back. The
+// SDK allots the id and tracks the request; the slot travels to the bridge in
+// the context and holds the bytes that count.
+type slot struct {
+	op     string
+	method string
+	params json.RawMessage
+	// before runs after the request was admitted and before it is written.
+	before func()
+	// accept, set for the handshake, examines a result and returns what the
+	// SDK is given in its place.
+	accept func(result json.RawMessage) (stub json.RawMessage, err *Error)
+	// token is the progress token, 0 for none.
+	token    int64
+	progress chan Progress
+	// quiet suppresses notifications/cancelled.
+	quiet bool
+	// listen marks the long-lived stream request, to which an answer without
+	// an id is never attributed.
+	listen bool
+
+	// Guarded by the table's mutex.
+	id       int64
+	sent     bool
+	answered bool
+	result   json.RawMessage
+	err      *Error
+	last     float64
+}
+
+// table maps ids to the requests that wait for them.
+type table struct {
+	mu      sync.Mutex
+	waiting map[int64]*slot
+	tokens  map[int64]*slot
+	highest int64
+	// gone remembers requests that were given up, so that their late replies
+	// are told from double ones.
+	gone map[int64]struct{}
+}
+
+// maxGone bounds the memory of given-up requests.
+const maxGone = 1024
+
+func newTable() *table {
+	return &table{waiting: map[int64]*slot{}, tokens: map[int64]*slot{}, gone: map[int64]struct{}{}}
+}
+
+// register makes the slot findable under the id; the request counts as sent
+// from now on, because the write that follows may get through in part.
+func (t *table) register(id int64, sl *slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sl.id, sl.sent = id, true
+	t.waiting[id] = sl
+	if sl.token != 0 {
+		t.tokens[sl.token] = sl
+	}
+	t.highest = max(t.highest, id)
+}
+
+// finish removes the slot and returns what it got.
+func (t *table) finish(sl *slot) (result json.RawMessage, err *Error, answered, sent bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sl.sent && !sl.answered {
+		if len(t.gone) >= maxGone {
+			clear(t.gone)
+		}
+		t.gone[sl.id] = struct{}{}
+	}
+	if t.waiting[sl.id] == sl {
+		delete(t.waiting, sl.id)
+	}
+	delete(t.tokens, sl.token)
+	return sl.result, sl.err, sl.answered, sl.sent
+}
+
+// lookup finds the waiting request with an id.
+func (t *table) lookup(id int64) *slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[id]
+}
+
+// sole returns the only request that waits, not counting listen streams.
+func (t *table) sole() *slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found *slot
+	for _, sl := range t.waiting {
+		switch {
+		case sl.listen:
+		case found != nil:
+			return nil
+		default:
+			found = sl
+		}
+	}
+	return found
+}
+
+// answer records the outcome of a request once; false says that it had one.
+func (t *table) answer(sl *slot, result json.RawMessage, err *Error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sl.answered || t.waiting[sl.id] != sl {
+		return false
+	}
+	sl.answered = true
+	sl.result = bytes.Clone(result)
+	sl.err = err
+	delete(t.waiting, sl.id)
+	return true
+}
+
+// stray names what an answer to an id is for which nothing waits.
+func (t *table) stray(id int64) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.gone[id]; ok {
+		delete(t.gone, id)
+		return droppedLate
+	}
+	if id >= 1 && id <= t.highest {
+		return droppedDouble
+	}
+	return droppedUnknownID
+}
+
+// report queues one progress notification for the call with the token. It
+// returns the code under which the notification is to be counted when it was
+// not queued or displaced another one.
+func (t *table) report(token int64, p Progress) (dropped string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sl := t.tokens[token]
+	switch {
+	case sl == nil || sl.answered:
+		return droppedProgressToken
+	case p.Progress < sl.last:
+		return droppedProgressValue
+	}
+	sl.last = p.Progress
+	select {
+	case sl.progress <- p:
+		return ""
+	default:
+	}
+	select {
+	case <-sl.progress:
+	default:
+	}
+	select {
+	case sl.progress <- p:
+	default:
+	}
+	return droppedProgressFull
+}
+
+// wantsCancel says whether the server is to be told that the request was given
+// up: it was sent, is not part of the handshake and was not answered.
+func (t *table) wantsCancel(sl *slot) (id int64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sl.id, sl.sent && !sl.answered && !sl.quiet
+}
