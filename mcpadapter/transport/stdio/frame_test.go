@@ -1,0 +1,321 @@
+package stdio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
+)
+
+func newReader(src io.Reader, limit, noise int) *frameReader {
+	return &frameReader{src: src, limit: limit, noiseLimit: noise,
+		skipBytes: maxSkipBytes, skipTime: maxSkipTime, now: time.Now}
+}
+
+// drain reads to the end and renders what came as one string per frame.
+func drain(r *frameReader) (frames []string, err error) {
+	for {
+		frame, err := r.next()
+		if err != nil {
+			return frames, err
+		}
+		if o := frame.Oversize; o != nil {
+			frames = append(frames, fmt.Sprintf("over id=%s method=%s size=%d", o.ID, o.Method, o.Size))
+			continue
+		}
+		frames = append(frames, string(frame.Data))
+	}
+}
+
+func TestFramesNoiseAndOversize(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("x", 100)
+	cases := []struct {
+		name, in string
+		want     []string
+		noise    int
+	}{
+		{"two frames", "{\"a\":1}\n[1]\n", []string{`{"a":1}`, "[1]"}, 0},
+		{"crlf, blanks, mark", "\r\n\ufeff{\"a\":1}\r\n\n  \t\n { } \n", []string{`{"a":1}`, "{ }"}, 0},
+		{"text, scalar, broken", "hello\n1\n{\"a\":\n{}{}\n\"x\"\n{}\n", []string{"{}"}, 5},
+		{"last without newline", "{}", []string{"{}"}, 0},
+		{"torn last", "{\"a\"", nil, 1},
+		{"utf-16", "{\x00}\x00\n\x00{}\n", []string{"{}"}[:0], 2},
+		{"invalid utf-8", "{\"a\":\"\xff\"}\n", nil, 1},
+		{"oversize", `{"id":7,"x":"` + big + "\"}\n{}\n", []string{"over id=7 method= size=115", "{}"}, 0},
+		{"oversize noise", big + "\n{}\n", []string{"{}"}, 1},
+		{"exactly at the limit", `{"x":"` + strings.Repeat("y", 56) + "\"}\n", []string{`{"x":"` + strings.Repeat("y", 56) + `"}`}, 0},
+		{"one over the limit", `{"x":"` + strings.Repeat("y", 57) + "\"}\n", []string{"over id= method= size=65"}, 0},
+	}
+	for _, c := range cases {
+		for _, src := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in))} {
+			r := newReader(src, 64, 10)
+			got, err := drain(r)
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("%s: error %v", c.name, err)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(c.want) || r.noise != c.noise {
+				t.Errorf("%s (%T): got %q noise %d, want %q noise %d", c.name, src, got, r.noise, c.want, c.noise)
+			}
+		}
+	}
+}
+
+func TestNoiseLimit(t *testing.T) {
+	t.Parallel()
+	var seen [][]byte
+	r := newReader(strings.NewReader(strings.Repeat("noise\n", 12)), 64, 10)
+	r.onNoise = func(line []byte, _ int) { seen = append(seen, bytes.Clone(line)) }
+	_, err := drain(r)
+	var noise *wire.NoiseError
+	if !errors.As(err, &noise) || noise.Lines != 11 || noise.Limit != 10 || len(seen) != 11 {
+		t.Fatalf("error %v, %d lines seen", err, len(seen))
+	}
+	if _, again := r.next(); !errors.As(again, &noise) {
+		t.Fatalf("the failure does not last: %v", again)
+	}
+}
+
+// endless yields the same byte for ever and counts what was taken.
+type endless struct {
+	b     byte
+	first string
+	taken int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.first)
+	e.first = e.first[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = e.b
+	}
+	e.taken += int64(len(p))
+	return len(p), nil
+}
+
+func TestEndlessFrameIsBounded(t *testing.T) {
+	t.Parallel()
+	src := &endless{b: 'x', first: `{"id":1,"x":"`}
+	r := newReader(src, 1<<20, 10)
+	r.skipBytes = 8 << 20
+	_, err := r.next()
+	var end *wire.FrameEndError
+	if !errors.As(err, &end) || end.Limit != 8<<20 {
+		t.Fatalf("error %v", err)
+	}
+	if src.taken > 9<<20 || cap(r.line) > headBytes {
+		t.Fatalf("took %d bytes, kept %d", src.taken, cap(r.line))
+	}
+}
+
+func TestSkipIsBoundedInTime(t *testing.T) {
+	t.Parallel()
+	clock := time.Unix(0, 0)
+	src := &endless{b: 'x', first: "{"}
+	r := newReader(src, 1<<10, 10)
+	r.now = func() time.Time { clock = clock.Add(time.Second); return clock }
+	_, err := r.next()
+	var end *wire.FrameEndError
+	if !errors.As(err, &end) {
+		t.Fatalf("error %v", err)
+	}
+	if src.taken > 40*readBuffer {
+		t.Fatalf("took %d bytes in half a minute of reads", src.taken)
+	}
+}
+
+func TestMemoryStaysAtTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 4 << 20
+	in := `{"x":"` + strings.Repeat("y", limit-100) + "\"}\n"
+	frame, err := newReader(strings.NewReader(in), limit, 1).next()
+	if err != nil || cap(frame.Data) > limit {
+		t.Fatalf("error %v, capacity %d over the limit %d", err, cap(frame.Data), limit)
+	}
+}
+
+func TestInterruptedReadLosesNothing(t *testing.T) {
+	t.Parallel()
+	pause := errors.New("pause")
+	src := &hiccup{parts: []string{`{"a"`, "", `:1`, "", "}\n"}, err: pause}
+	r := newReader(src, 64, 1)
+	pauses := 0
+	for {
+		frame, err := r.next()
+		if errors.Is(err, pause) {
+			pauses++
+			continue
+		}
+		if err != nil || string(frame.Data) != `{"a":1}` || pauses != 2 {
+			t.Fatalf("frame %s, error %v, %d pauses", frame.Data, err, pauses)
+		}
+		return
+	}
+}
+
+// hiccup yields its parts; an empty part is an error.
+type hiccup struct {
+	parts []string
+	err   error
+}
+
+func (h *hiccup) Read(p []byte) (int, error) {
+	if len(h.parts) == 0 {
+		return 0, io.EOF
+	}
+	part := h.parts[0]
+	h.parts = h.parts[1:]
+	if part == "" {
+		return 0, h.err
+	}
+	return copy(p, part), nil
+}
+
+func TestScanHead(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ head, id, method string }{
+		{`{"jsonrpc":"2.0","id":12,"result":{"x":"`, "12", ""},
+		{`{"result":{"id":1,"a":[{"id":2}]},"id":"a\"b","x`, `"a\"b"`, ""},
+		{`{"text":"\"id\":1,","method":"tools/call","id":3 ,`, "3", "tools/call"},
+		{`{"x":"\\","id":4}`, "4", ""},
+		{`{"result":{"id":1`, "", ""},
+		{`{"id":12`, "", ""},
+		{`{"id":"ab`, "", ""},
+		{`{"\u0069d":5,"m":0`, "5", ""},
+		{`{"id":1,"id":2,`, "", ""},
+		{`{"id":null,`, "", ""},
+		{`{"id":{"a":1},`, "", ""},
+		{`{"id":0x1,`, "", ""},
+		{`[{"id":1,`, "", ""},
+		{`{ "method" : "a" , "id" : -1 }`, "-1", "a"},
+		{`{"Id":1,"iD":2,"method":5,`, "", ""},
+	}
+	for _, c := range cases {
+		id, method := scanHead([]byte(c.head))
+		if string(id) != c.id || method != c.method {
+			t.Errorf("%s: id %s method %q, want %s %q", c.head, id, method, c.id, c.method)
+		}
+	}
+}
+
+// FuzzFrames compares the reader with the plain meaning of the format: split
+// at newlines, judge each line.
+func FuzzFrames(f *testing.F) {
+	for _, seed := range []string{"{}\n", "{\"id\":1,\"a\":\"" + strings.Repeat("x", 200) + "\"}\nnoise\r\n[]\n", "\ufeff{}\n\n\xff\n",
+		"{\"a\":[1,2,{\"id\":3}]}", strings.Repeat("[", 300) + "\n", "{\x00}\x00\n", " { } \t\r\n"} {
+		f.Add([]byte(seed), uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, seed uint64) {
+		const limit = 128
+		chunks := rand.New(rand.NewPCG(seed, seed))
+		r := newReader(&ragged{b: in, next: func() int { return 1 + chunks.IntN(100) }}, limit, 1<<30)
+		got, err := drain(r)
+		if !errors.Is(err, io.EOF) {
+			t.Fatalf("error %v", err)
+		}
+		want, noise := plain(in, limit)
+		if fmt.Sprint(got) != fmt.Sprint(want) || r.noise != noise {
+			t.Fatalf("got %q noise %d, want %q noise %d", got, r.noise, want, noise)
+		}
+	})
+}
+
+type ragged struct {
+	b    []byte
+	next func() int
+}
+
+func (r *ragged) Read(p []byte) (int, error) {
+	if len(r.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), r.next())], r.b)
+	r.b = r.b[n:]
+	return n, nil
+}
+
+func plain(in []byte, limit int) (frames []string, noise int) {
+	for line := range bytes.SplitSeq(in, []byte("\n")) {
+		over := len(line) > limit
+		text := trimLine(line[:min(len(line), headBytes)])
+		switch {
+		case over && looksLikeJSON(text):
+			id, method := scanHead(text)
+			frames = append(frames, fmt.Sprintf("over id=%s method=%s size=%d", id, method, len(line)))
+		case over:
+			noise++
+		case len(text) == 0:
+		case looksLikeJSON(text) && utf8.Valid(text) && json.Valid(text):
+			frames = append(frames, string(text))
+		default:
+			noise++
+		}
+	}
+	return frames, noise
+}
+
+// FuzzScanHead holds the head scanner against a real parser: on whole objects
+// it finds exactly the members of the outermost object, and a cut never makes
+// it report an id that the whole text does not have.
+func FuzzScanHead(f *testing.F) {
+	f.Add([]byte(`{"result":{"id":1},"id":"x","method":"m"}`), 20)
+	f.Add([]byte(`{"a":"\"id\":1","id":22}`), 23)
+	f.Fuzz(func(t *testing.T, in []byte, cut int) {
+		var object map[string]json.RawMessage
+		if bytes.IndexByte(in, '\n') >= 0 || json.Unmarshal(in, &object) != nil || object == nil {
+			scanHead(in) // must not panic
+			return
+		}
+		id, _ := scanHead(in)
+		if id != nil && !bytes.Equal(id, object["id"]) {
+			t.Fatalf("%q: id %s, want %s", in, id, object["id"])
+		}
+		if cut >= 0 && cut < len(in) {
+			if part, _ := scanHead(in[:cut]); part != nil && id != nil && !bytes.Equal(part, id) {
+				t.Fatalf("%q cut at %d: id %s, want %s", in, cut, part, id)
+			}
+		}
+	})
+}
+
+func BenchmarkReadSmallFrames(b *testing.B) {
+	line := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"5"}]}}` + "\n")
+	benchmarkRead(b, bytes.Repeat(line, 512), 512)
+}
+
+func BenchmarkReadLargeFrame(b *testing.B) {
+	benchmarkRead(b, []byte(`{"id":1,"result":"`+strings.Repeat("x", 4<<20)+"\"}\n"), 1)
+}
+
+func BenchmarkSkipOversize(b *testing.B) {
+	in := []byte(`{"id":1,"result":"` + strings.Repeat("x", 64<<20) + "\"}\n")
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if frame, err := newReader(bytes.NewReader(in), DefaultFrameBytes, 1).next(); err != nil || frame.Oversize == nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkRead(b *testing.B, in []byte, frames int) {
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := newReader(bytes.NewReader(in), DefaultFrameBytes, 1)
+		for range frames {
+			if _, err := r.next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package stdio
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/looprig/looprig/mcpadapter/internal/guardian"
+)
+
+// playRole turns the test binary into one of the servers of the integration
+// tests; it is nil without them.
+var playRole func(role string)
+
+const roleEnv = "STDIO_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if handled, code := guardian.Main(os.Args); handled {
+		os.Exit(code)
+	}
+	if role := os.Getenv(roleEnv); role != "" && playRole != nil {
+		playRole(role)
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if keeper, err := guardian.Start(); err == nil {
+			keeper.Close()
+		}
+		os.Exit(code)
+	}))
+}
