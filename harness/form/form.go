@@ -38,6 +38,8 @@ const (
 	FormatURI      Format = "uri"
 	FormatDate     Format = "date"
 	FormatDateTime Format = "date-time"
+	// FormatPassword is no check; Credential finds it.
+	FormatPassword Format = "password"
 )
 
 // Schema is a form. It is plain data: copy it, compare it, encode it.
@@ -48,9 +50,12 @@ type Schema struct {
 	// Whole says that the object cannot be asked for field by field: Fields is
 	// then one KindRaw field named "" whose value is the whole object.
 	Whole bool `json:"whole,omitempty"`
-	// Raw is the JSON Schema that the form was parsed from, as received. A form
-	// made by the host may have none; then the fields alone are checked.
+	// Raw is the JSON Schema that the form was parsed from, without white space
+	// and otherwise as received. A form made by the host may have none; then the
+	// fields alone are checked.
 	Raw json.RawMessage `json:"schema,omitempty"`
+	// ValueBytes bounds the JSON text of each answer; 0 means no bound.
+	ValueBytes int `json:"value_bytes,omitempty"`
 }
 
 // Field is one question.
@@ -63,6 +68,8 @@ type Field struct {
 	Required    bool   `json:"required,omitempty"`
 	// Nullable says that JSON null is an answer as well.
 	Nullable bool `json:"nullable,omitempty"`
+	// WriteOnly is the schema's keyword of that name; Credential finds it.
+	WriteOnly bool `json:"write_only,omitempty"`
 	// Default is submitted when nothing was set; nil means that there is none.
 	Default json.RawMessage `json:"default,omitempty"`
 
