@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Credential looks for a form that asks for a secret: a password format, a
@@ -128,23 +129,35 @@ func credentialWord(words []string) (string, bool) {
 }
 
 // solicits finds a sentence that names a credential and asks for something, or
-// that is little more than a credential ("API key:").
+// that is a label of one: "API key", "Your GitHub token:".
 func solicits(text string) (string, bool) {
-	const fewWords = 3
-	sentences := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?;:\n\r\u2028\u2029。！？", r) })
-	for _, sentence := range sentences {
+	const (
+		labelWords = 2 // a label without a colon
+		colonWords = 5 // one with a colon
+	)
+	for text != "" {
+		sentence, colon := text, false
+		if end := strings.IndexFunc(text, endsSentence); end >= 0 {
+			sentence, colon = text[:end], text[end] == ':'
+			_, size := utf8.DecodeRuneInString(text[end:])
+			text = text[end+size:]
+		} else {
+			text = ""
+		}
 		words := split(sentence)
 		word, ok := credentialWord(words)
 		if !ok {
 			continue
 		}
 		asks := slices.ContainsFunc(words, func(w string) bool { return slices.Contains(verbs, w) })
-		if asks || len(words) <= fewWords {
+		if asks || len(words) <= labelWords || (colon && len(words) <= colonWords) {
 			return word, true
 		}
 	}
 	return "", false
 }
+
+func endsSentence(r rune) bool { return strings.ContainsRune(".!?;:\n\r\u2028\u2029。！？：", r) }
 
 // split cuts a name or a text into lower-case words: at everything that is no
 // letter and no digit, and where camel case begins a word. Invisible

@@ -37,6 +37,11 @@ func (f Field) parseText(text string) (json.RawMessage, error) {
 		}
 		return raw, nil
 	}
+	if f.Kind == KindChoice { // a label may begin or end with a space
+		if raw, err := f.chosen(text); err == nil {
+			return raw, nil
+		}
+	}
 	text = strings.TrimSpace(text)
 	if f.Nullable && text == "null" && f.Kind != KindChoice {
 		return json.RawMessage("null"), nil
