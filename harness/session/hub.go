@@ -1,0 +1,382 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/journal"
+	"github.com/looprig/looprig/harness/ledger"
+)
+
+// Bounds of the hub.
+const (
+	// maxBatchRequests is how many waiting requests one append takes.
+	maxBatchRequests = 128
+	// maxWaitingRequests is how many requests wait for the journal before
+	// whoever comes next has to wait as well.
+	maxWaitingRequests = 1024
+	// renewalsPerTTL is how often a lease is renewed in its lifetime.
+	renewalsPerTTL = 3
+)
+
+// hub gives events their order: it assigns sequence numbers and times, encodes
+// each event once, appends it and only then delivers the same bytes. One
+// goroutine writes; requests that come while it does are appended together.
+type hub struct {
+	session string
+	store   journal.Store
+	lease   journal.Lease
+	clock   Clock
+	limits  Limits
+	crash   func(func())
+
+	mu        sync.Mutex
+	space     *sync.Cond // queue has room, or the hub ended
+	queue     []*request
+	wake      chan struct{} // capacity 1: the writer has something to do
+	renew     chan struct{} // capacity 1: the lease is due
+	closing   bool
+	err       *JournalError
+	subs      map[*Subscription]struct{}
+	delivered uint64 // last sequence number that subscribers were given
+	dropped   uint64 // by subscriptions that have ended
+	done      chan struct{}
+
+	seq uint64 // of the writer alone
+}
+
+// request is one atomic append.
+type request struct {
+	events []event.Event
+	drafts []ledger.Draft
+	done   chan error // capacity 1, or nil when nobody waits
+	final  bool       // the hub ends after it
+}
+
+func newHub(id string, o Options, lease journal.Lease, crash func(func())) *hub {
+	h := &hub{
+		session: id, store: o.Store, lease: lease, clock: o.Clock, limits: o.Limits, crash: crash,
+		wake: make(chan struct{}, 1), renew: make(chan struct{}, 1),
+		subs: map[*Subscription]struct{}{}, done: make(chan struct{}),
+	}
+	h.space = sync.NewCond(&h.mu)
+	go h.crash(h.run)
+	return h
+}
+
+// append makes events and entries durable and delivers the events. It does not
+// return earlier because a context ends: the append itself is bounded.
+func (h *hub) append(drafts []ledger.Draft, events ...event.Event) error {
+	r := &request{events: events, drafts: drafts, done: make(chan error, 1)}
+	if err := h.enqueue(r); err != nil {
+		return err
+	}
+	return h.wait(r)
+}
+
+// emit is append without waiting: whatever is appended later is durable only if
+// this is. It fails when the journal has failed already.
+func (h *hub) emit(drafts []ledger.Draft, events ...event.Event) error {
+	return h.enqueue(&request{events: events, drafts: drafts})
+}
+
+func (h *hub) wait(r *request) error {
+	select {
+	case err := <-r.done:
+		return err
+	case <-h.done:
+	}
+	select {
+	case err := <-r.done:
+		return err
+	default:
+		return ErrClosed
+	}
+}
+
+func (h *hub) enqueue(r *request) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.queue) >= maxWaitingRequests && h.err == nil && !h.closing {
+		h.space.Wait()
+	}
+	if h.err != nil {
+		return h.err
+	}
+	if h.closing {
+		return ErrClosed
+	}
+	h.closing = r.final
+	h.queue = append(h.queue, r)
+	h.signal()
+	return nil
+}
+
+// signal wakes the writer. The caller holds the lock.
+func (h *hub) signal() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// failure is the latched error, or nil.
+func (h *hub) failure() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil {
+		return nil
+	}
+	return h.err
+}
+
+// stop ends the writer, after what is queued.
+func (h *hub) stop() {
+	h.mu.Lock()
+	h.closing = true
+	h.space.Broadcast()
+	h.signal()
+	h.mu.Unlock()
+	<-h.done
+}
+
+func (h *hub) run() {
+	defer h.end()
+	stopTimer := h.schedule()
+	defer func() { stopTimer() }()
+	for {
+		batch, last := h.take()
+		if len(batch) > 0 {
+			h.commit(batch)
+			continue
+		}
+		if last {
+			return
+		}
+		select {
+		case <-h.wake:
+		case <-h.renew:
+			h.renewLease()
+			stopTimer = h.schedule()
+		}
+	}
+}
+
+// take removes the next requests from the queue; last says that none will come.
+func (h *hub) take() (batch []*request, last bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := min(len(h.queue), maxBatchRequests)
+	batch = h.queue[:n:n]
+	h.queue = h.queue[n:]
+	h.space.Broadcast()
+	return batch, h.closing && n == 0
+}
+
+// schedule sets the timer of the next renewal.
+func (h *hub) schedule() func() bool {
+	return h.clock.AfterFunc(h.limits.LeaseTTL/renewalsPerTTL, func() {
+		select {
+		case h.renew <- struct{}{}:
+		default:
+		}
+	})
+}
+
+func (h *hub) renewLease() {
+	ctx, cancel := context.WithTimeout(context.Background(), h.limits.AppendTimeout)
+	defer cancel()
+	err := h.store.Renew(ctx, h.lease, h.limits.LeaseTTL)
+	// Other errors show themselves at the next append, if they last.
+	if errors.Is(err, journal.ErrFenced) {
+		h.latch(err)
+	}
+}
+
+// commit appends requests in one batch and delivers their events.
+func (h *hub) commit(reqs []*request) {
+	if err := h.failure(); err != nil {
+		answer(reqs, err)
+		return
+	}
+	now := h.clock.Now().UTC().Truncate(time.Microsecond)
+	batch := journal.Batch{ExpectedSeq: h.seq}
+	var out []event.Record
+	kept := reqs[:0:0]
+	for _, r := range reqs {
+		recs, blobs, err := h.encode(r.events, h.seq+uint64(len(out)), now)
+		if err != nil {
+			h.refuse(r, err)
+			continue
+		}
+		for _, rec := range recs {
+			head := rec.Event.Head()
+			batch.Records = append(batch.Records, journal.Record{Seq: head.Seq, Type: string(head.Type), Time: now, Line: rec.Line})
+		}
+		out = append(out, recs...)
+		batch.Blobs = append(batch.Blobs, blobs...)
+		batch.Ledger = append(batch.Ledger, r.drafts...)
+		kept = append(kept, r)
+	}
+	if len(kept) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.limits.AppendTimeout)
+	defer cancel()
+	if _, err := h.store.Append(ctx, h.lease, batch); err != nil {
+		answer(kept, h.latch(err))
+		return
+	}
+	h.seq += uint64(len(out))
+	h.deliver(out)
+	answer(kept, nil)
+}
+
+// refuse fails a request whose events have no encoding. When nobody waits to
+// hear of it the journal would silently lack it, so that the hub stops.
+func (h *hub) refuse(r *request, err error) {
+	if r.done == nil {
+		h.latch(err)
+		return
+	}
+	r.done <- err
+}
+
+func (h *hub) encode(events []event.Event, seq uint64, now time.Time) ([]event.Record, []journal.Blob, error) {
+	recs := make([]event.Record, 0, len(events))
+	var blobs []journal.Blob
+	for i, e := range events {
+		e, apart := setApart(e, h.limits.InlineBytes)
+		head := e.Head()
+		head.Seq, head.Time, head.Session = seq+uint64(i)+1, now, h.session
+		line, err := event.Encode(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		recs = append(recs, event.Record{Event: e, Line: line, Durable: true})
+		blobs = append(blobs, apart...)
+	}
+	return recs, blobs, nil
+}
+
+func answer(reqs []*request, err error) {
+	for _, r := range reqs {
+		if r.done != nil {
+			r.done <- err
+		}
+	}
+}
+
+// latch keeps the first error: nothing is appended after it.
+func (h *hub) latch(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil {
+		h.err = &JournalError{Err: err}
+		h.space.Broadcast()
+		for s := range h.subs {
+			s.lose(h.delivered+1, h.err)
+		}
+	}
+	return h.err
+}
+
+// deliver hands durable records to every subscription.
+func (h *hub) deliver(recs []event.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, rec := range recs {
+		h.delivered = rec.Event.Head().Seq
+		for s := range h.subs {
+			s.push(rec)
+		}
+	}
+}
+
+// ephemeral delivers an event that is not journaled.
+func (h *hub) ephemeral(e event.Event) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wanted := false
+	for s := range h.subs {
+		wanted = wanted || s.filter.Ephemeral
+	}
+	if !wanted || h.closing {
+		return nil
+	}
+	head := e.Head()
+	head.Seq, head.Time, head.Session = 0, h.clock.Now(), h.session
+	line, err := event.Encode(e)
+	if err != nil {
+		return err
+	}
+	for s := range h.subs {
+		if s.filter.Ephemeral {
+			s.push(event.Record{Event: e, Line: line})
+		}
+	}
+	return nil
+}
+
+// end tells subscriptions that nothing more comes.
+func (h *hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closing = true
+	for s := range h.subs {
+		s.finish()
+	}
+	answer(h.queue, ErrClosed)
+	h.queue = nil
+	h.space.Broadcast()
+	close(h.done)
+}
+
+// droppedEvents counts the ephemeral events that subscribers did not get.
+func (h *hub) droppedEvents() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.dropped
+	for s := range h.subs {
+		n += s.Dropped()
+	}
+	return n
+}
+
+func (h *hub) subscribe(f Filter) (*Subscription, error) {
+	if f.Buffer <= 0 {
+		f.Buffer = DefaultBuffer
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := &Subscription{hub: h, filter: f, next: f.FromSeq, seen: h.delivered, wake: make(chan struct{}, 1)}
+	if f.FromSeq == 0 {
+		s.next = h.delivered + 1
+	}
+	s.behind = s.next <= s.seen
+	if h.closing {
+		select {
+		case <-h.done:
+			return nil, fmt.Errorf("subscribe: %w", ErrClosed)
+		default:
+		}
+	}
+	if h.err != nil {
+		s.lose(h.delivered+1, h.err)
+	}
+	h.subs[s] = struct{}{}
+	return s, nil
+}
+
+func (h *hub) unsubscribe(s *Subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.subs[s]; ok {
+		h.dropped += s.Dropped()
+		delete(h.subs, s)
+	}
+}

@@ -1,0 +1,321 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/model"
+	"github.com/looprig/looprig/harness/tool"
+)
+
+// loop is one agent. Its goroutine alone touches what is below "state"; others
+// reach it through commands and read the published snapshots.
+type loop struct {
+	s      *Session
+	id     string
+	name   string
+	model  model.Client
+	system string
+
+	cmds  chan func()
+	ended chan *turn    // capacity 1: there is one turn at a time
+	done  chan struct{} // the goroutine has ended
+	info  atomic.Pointer[LoopInfo]
+	set   atomic.Pointer[tool.Set]
+
+	// state
+	running *turn
+	queue   []*input
+	history []content.Message
+	waiting []chan struct{} // for the loop to be idle with an empty queue
+	tools   toolbox
+	closing string // the reason, once the loop is to close
+	over    bool
+}
+
+// input is one accepted input.
+type input struct {
+	id   string
+	in   Input
+	call *operatorCall
+	fut  *future
+}
+
+// operatorCall is an operator's call whose spelling has been resolved.
+type operatorCall struct {
+	def  tool.Definition
+	args []byte
+}
+
+// future is where the result of an input arrives.
+type future struct {
+	done   chan struct{}
+	result TurnResult
+	err    error
+}
+
+func (f *future) settle(r TurnResult, err error) {
+	f.result, f.err = r, err
+	close(f.done)
+}
+
+func makeLoop(s *Session, c LoopConfig) (*loop, error) {
+	l := &loop{
+		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System,
+		cmds: make(chan func()), ended: make(chan *turn, 1), done: make(chan struct{}),
+		tools: newToolbox(),
+	}
+	set, err := l.tools.begin(c.Builtin)
+	if err != nil {
+		return nil, fmt.Errorf("loop %q: %w", c.Name, err)
+	}
+	l.set.Store(set)
+	l.publish()
+	return l, nil
+}
+
+func (l *loop) head() event.Header { return event.Header{Loop: l.id} }
+
+// opened are the events of a new loop.
+func (l *loop) opened() []event.Event {
+	return []event.Event{
+		&event.LoopStarted{Header: l.head(), Model: l.model.Info().Name},
+		&event.LoopIdle{Header: l.head()},
+	}
+}
+
+// publish renews the snapshot.
+func (l *loop) publish() {
+	m := l.model.Info()
+	i := &LoopInfo{ID: l.id, Name: l.name, State: LoopIdle, Queued: len(l.queue), Model: m.Name, ModelDisplay: m.Display}
+	switch {
+	case l.over:
+		i.State = LoopClosed
+	case l.running != nil:
+		i.State, i.Turn = LoopRunning, l.running.id
+	}
+	l.info.Store(i)
+}
+
+func (l *loop) notify(k ChangeKind) {
+	l.s.watch.notify(LoopChange{Loop: l.id, Name: l.name, Kind: k})
+}
+
+// run is the loop's goroutine.
+func (l *loop) run() {
+	defer close(l.done)
+	for !l.over {
+		select {
+		case cmd := <-l.cmds:
+			cmd()
+		case t := <-l.ended:
+			l.boundary(t)
+		}
+		l.publish()
+	}
+	l.notify(ChangeClosed)
+}
+
+// do runs f on the loop's goroutine and waits for it.
+func (l *loop) do(ctx context.Context, f func()) error {
+	ran := make(chan struct{})
+	select {
+	case l.cmds <- func() { defer close(ran); f(); l.publish() }:
+		<-ran
+		return nil
+	case <-l.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// accept starts an input or queues it.
+func (l *loop) accept(in *input) (Ticket, error) {
+	t := Ticket{Input: in.id, Loop: l.id, fut: in.fut}
+	if l.closing != "" {
+		return Ticket{}, ErrClosed
+	}
+	if l.running == nil {
+		l.start(in)
+		t.Turn = l.running.id
+		return t, nil
+	}
+	if len(l.queue) >= l.s.o.Limits.QueuedInputs {
+		return Ticket{}, &LimitError{What: "queued inputs", Limit: l.s.o.Limits.QueuedInputs}
+	}
+	err := l.s.hub.emit(nil, &event.InputQueued{
+		Header: l.head(), Input: in.id, Text: in.text(), Position: len(l.queue) + 1,
+	})
+	if err != nil {
+		return Ticket{}, err
+	}
+	l.queue = append(l.queue, in)
+	return t, nil
+}
+
+// text is how an input reads: what was said, or the call.
+func (in *input) text() string {
+	if in.call == nil {
+		return in.in.Text
+	}
+	return in.call.def.Identity.String() + " " + string(in.call.args)
+}
+
+// start begins a turn under the toolset that is installed now.
+func (l *loop) start(in *input) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t := &turn{
+		s: l.s, loop: l, id: nextID("t", &l.s.turns), in: in, set: l.set.Load(), ctx: ctx, cancel: cancel,
+		history: l.history[:len(l.history):len(l.history)], began: l.s.o.Clock.Now(),
+		withdrawn: l.tools.withdrawn(),
+	}
+	l.running = t
+	l.publish()
+	l.notify(ChangeRunning)
+	l.s.spawn(func() {
+		defer func() { l.ended <- t }()
+		t.run()
+	})
+}
+
+// boundary is the idle boundary after a turn: toolsets that wait are installed,
+// then the next input starts.
+func (l *loop) boundary(t *turn) {
+	t.cancel(nil)
+	l.running = nil
+	l.history = t.history
+	l.adopt()
+	_ = l.s.hub.emit(nil, &event.LoopIdle{Header: l.head()})
+	if l.closing != "" {
+		t.in.fut.settle(t.result, nil)
+		l.shut()
+		return
+	}
+	l.publish()
+	l.notify(ChangeIdle)
+	if len(l.queue) > 0 {
+		next := l.queue[0]
+		l.queue = l.queue[1:]
+		l.start(next)
+	} else {
+		l.release()
+	}
+	l.publish()
+	t.in.fut.settle(t.result, nil)
+}
+
+// release tells those who wait for the loop to be idle.
+func (l *loop) release() {
+	for _, w := range l.waiting {
+		close(w)
+	}
+	l.waiting = nil
+}
+
+// shut ends the loop's goroutine. Nothing runs any more.
+func (l *loop) shut() {
+	for _, in := range l.queue {
+		in.fut.settle(TurnResult{}, ErrClosed)
+	}
+	l.queue = nil
+	l.release()
+	_ = l.s.hub.emit(nil, &event.LoopClosed{Header: l.head(), Reason: l.closing})
+	l.over = true
+	l.publish()
+}
+
+// close interrupts the running turn and ends the loop, waiting no longer than
+// ctx.
+func (l *loop) close(ctx context.Context, reason string) error {
+	err := l.do(ctx, func() {
+		if l.closing != "" {
+			return
+		}
+		l.closing = reason
+		if l.running == nil {
+			l.shut()
+			return
+		}
+		l.running.cancel(&interruption{by: reason})
+	})
+	if err != nil && !errors.Is(err, ErrClosed) {
+		return err
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("loop %q still runs: %w", l.name, ctx.Err())
+	}
+}
+
+// interruption is the cause of an interrupted turn.
+type interruption struct{ by string }
+
+func (i *interruption) Error() string { return "interrupted by " + i.by }
+
+// Interrupt ends the running turn of a loop; its queue goes on. It is no error
+// when nothing runs.
+func (s *Session) Interrupt(ctx context.Context, loop string, by gate.Answerer) error {
+	if !by.Operator() {
+		return ErrNoOrigin
+	}
+	l, err := s.find(loop)
+	if err != nil {
+		return err
+	}
+	return l.do(ctx, func() {
+		if l.running != nil {
+			l.running.cancel(&interruption{by: string(by.Kind) + ":" + by.ID})
+		}
+	})
+}
+
+// WaitIdle waits until the named loops (all when none is named) have neither a
+// running turn nor a queue. A loop that has closed is idle.
+func (s *Session) WaitIdle(ctx context.Context, loops ...string) error {
+	if len(loops) == 0 {
+		for _, l := range s.Loops() {
+			loops = append(loops, l.ID)
+		}
+	}
+	for _, name := range loops {
+		l, err := s.find(name)
+		if err != nil {
+			return err
+		}
+		if err := l.waitIdle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loop) waitIdle(ctx context.Context) error {
+	idle := make(chan struct{})
+	err := l.do(ctx, func() {
+		if l.running == nil {
+			close(idle)
+			return
+		}
+		l.waiting = append(l.waiting, idle)
+	})
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,176 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/model"
+)
+
+// The waits between two attempts of a step.
+const (
+	firstRetryWait = time.Second
+	maxRetryWait   = time.Minute
+)
+
+// message is one whole answer of a model.
+type message struct {
+	blocks []content.Block
+	uses   []toolUse
+	stop   string
+	usage  event.Usage
+}
+
+// toolUse is a call that a model asked for, under the session's own id.
+type toolUse struct {
+	id   string
+	name string
+	args []byte
+}
+
+// step asks the model for its next message, and again while it fails before
+// its first chunk in a way that may pass.
+func (t *turn) step() (message, error) {
+	wait := firstRetryWait
+	for attempt := 0; ; attempt++ {
+		msg, began, err := t.ask()
+		if err == nil {
+			t.usage.Input += msg.usage.Input
+			t.usage.Output += msg.usage.Output
+			return msg, t.s.hub.emit(nil, &event.MessageCompleted{
+				Header: t.head(), Step: t.steps, Role: content.RoleAssistant, Content: msg.blocks, Usage: msg.usage, Stop: msg.stop,
+			})
+		}
+		if t.ctx.Err() != nil {
+			return message{}, context.Cause(t.ctx)
+		}
+		failed, typed := errors.AsType[*model.Error](err)
+		if !typed || !failed.Retryable || began || attempt >= t.s.o.Limits.ModelRetries {
+			return message{}, modelFailure(err)
+		}
+		if failed.RetryAfter > 0 {
+			wait = failed.RetryAfter
+		}
+		if err := t.pause(min(wait, maxRetryWait)); err != nil {
+			return message{}, err
+		}
+		wait *= 2
+	}
+}
+
+func modelFailure(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	return &failure{CodeModelError, err.Error()}
+}
+
+// pause waits, or ends with the turn.
+func (t *turn) pause(d time.Duration) error {
+	due := make(chan struct{})
+	stop := t.s.o.Clock.AfterFunc(d, func() { close(due) })
+	defer stop()
+	select {
+	case <-due:
+		return nil
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	}
+}
+
+// ask streams one message. began says that a chunk has been shown.
+func (t *turn) ask() (msg message, began bool, err error) {
+	req := model.Request{Loop: t.loop.name, System: t.loop.system, Messages: t.history}
+	for _, d := range t.set.Definitions() {
+		req.Tools = append(req.Tools, model.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema})
+	}
+	c := collector{t: t, limit: t.s.o.Limits.MessageBytes}
+	for chunk, err := range t.loop.model.Stream(t.ctx, req) {
+		if err != nil {
+			return message{}, began, err
+		}
+		began = true
+		if err := c.add(chunk); err != nil {
+			return message{}, began, err
+		}
+	}
+	if t.ctx.Err() != nil {
+		return message{}, began, context.Cause(t.ctx)
+	}
+	return c.whole(), began, nil
+}
+
+// collector joins chunks to a message and shows them as they come.
+type collector struct {
+	t     *turn
+	limit int
+	size  int
+	kind  content.Kind // of the text that is being joined
+	text  strings.Builder
+	msg   message
+}
+
+func (c *collector) add(chunk model.Chunk) error {
+	switch chunk.Kind {
+	case model.ChunkText:
+		c.join(content.KindText, chunk.Text)
+	case model.ChunkReasoning:
+		c.join(content.KindReasoning, chunk.Text)
+	case model.ChunkToolUse:
+		if chunk.ToolUse != nil {
+			c.use(*chunk.ToolUse)
+		}
+	case model.ChunkUsage:
+		c.msg.usage.Input += chunk.InputTokens
+		c.msg.usage.Output += chunk.OutputTokens
+	case model.ChunkStop:
+		c.msg.stop = chunk.Stop
+	}
+	if c.size > c.limit {
+		return &failure{CodeModelError, fmt.Sprintf("the model's message is over the limit of %d bytes", c.limit)}
+	}
+	if calls := c.t.s.o.Limits.CallsPerTurn; len(c.msg.uses) > calls {
+		return &failure{CodeLimitCalls, fmt.Sprintf("the model asked for more than %d calls in one message", calls)}
+	}
+	return nil
+}
+
+func (c *collector) join(kind content.Kind, text string) {
+	if text == "" {
+		return
+	}
+	if c.kind != kind {
+		c.flush()
+		c.kind = kind
+	}
+	c.text.WriteString(text)
+	c.size += len(text)
+	// A delta is a courtesy: that it cannot be encoded loses nothing.
+	_ = c.t.s.hub.ephemeral(&event.ModelDelta{Header: c.t.head(), Step: c.t.steps, Kind: string(kind), Text: text})
+}
+
+func (c *collector) use(u model.ToolUse) {
+	c.flush()
+	x := toolUse{id: nextID("c", &c.t.s.calls), name: u.Name, args: asJSON(u.Args)}
+	c.size += len(u.Name) + len(u.Args)
+	c.msg.uses = append(c.msg.uses, x)
+	c.msg.blocks = append(c.msg.blocks, content.Block{Kind: content.KindToolUse, CallID: x.id, Name: x.name, JSON: x.args})
+}
+
+func (c *collector) flush() {
+	if c.text.Len() > 0 {
+		c.msg.blocks = append(c.msg.blocks, content.Block{Kind: c.kind, Text: c.text.String()})
+		c.text.Reset()
+	}
+	c.kind = ""
+}
+
+func (c *collector) whole() message {
+	c.flush()
+	return c.msg
+}

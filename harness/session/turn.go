@@ -1,0 +1,199 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
+)
+
+// maxReasonBytes bounds the reason of a failed turn.
+const maxReasonBytes = 1 << 10
+
+// turn is one input on its way to a final answer. It runs on a goroutine of its
+// own; the loop reads history and result after that has ended.
+type turn struct {
+	s         *Session
+	loop      *loop // its immutable fields
+	id        string
+	in        *input
+	set       *tool.Set
+	withdrawn map[string]tool.Definition
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	began     time.Time
+
+	history []content.Message
+	steps   int
+	usage   event.Usage
+	calls   []CallResult
+	result  TurnResult
+}
+
+// failure ends a turn that cannot go on.
+type failure struct {
+	code   string
+	reason string
+}
+
+func (f *failure) Error() string { return f.code + ": " + f.reason }
+
+func (t *turn) head() event.Header { return event.Header{Loop: t.loop.id, Turn: t.id} }
+
+// run does the whole turn and leaves its result.
+func (t *turn) run() {
+	text, err := t.guarded()
+	t.result = TurnResult{
+		Turn: t.id, Text: text, Calls: t.calls, Steps: t.steps, Usage: t.usage,
+		Outcome: TurnCompleted, Duration: t.s.o.Clock.Now().Sub(t.began),
+	}
+	stopped, wasStopped := errors.AsType[*interruption](context.Cause(t.ctx))
+	switch {
+	case wasStopped && err != nil:
+		t.result.Outcome, t.result.Text, t.result.Reason = TurnInterrupted, "", stopped.Error()
+	case err != nil:
+		t.result.Outcome, t.result.Text = TurnFailed, ""
+		t.result.Code, t.result.Reason = classify(err)
+	}
+	if err := t.s.hub.append(nil, t.last(stopped)); err != nil && t.result.Code != CodeJournalFailed {
+		t.result.Outcome, t.result.Code, t.result.Reason = TurnFailed, CodeJournalFailed, err.Error()
+	}
+}
+
+// last is the event that ends the turn.
+func (t *turn) last(by *interruption) event.Event {
+	r, ms := t.result, t.result.Duration.Milliseconds()
+	switch r.Outcome {
+	case TurnInterrupted:
+		return &event.TurnInterrupted{Header: t.head(), By: by.by, DurationMS: ms}
+	case TurnFailed:
+		return &event.TurnFailed{Header: t.head(), Code: r.Code, Reason: r.Reason, DurationMS: ms}
+	}
+	return &event.TurnCompleted{
+		Header: t.head(), Text: r.Text, Steps: r.Steps, Calls: len(r.Calls), Usage: r.Usage, DurationMS: ms,
+	}
+}
+
+// classify gives an error its code and a clean reason.
+func classify(err error) (code, reason string) {
+	code = CodeInternal
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.code, safetext.ToLineN(f.reason, maxReasonBytes).String()
+	}
+	if _, ok := errors.AsType[*JournalError](err); ok || errors.Is(err, ErrClosed) {
+		code = CodeJournalFailed
+	}
+	return code, safetext.ToLineN(err.Error(), maxReasonBytes).String()
+}
+
+// guarded turns a panic into a failure of this turn alone.
+func (t *turn) guarded() (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			if t.s.o.Crash != nil {
+				t.s.o.Crash(p, stack)
+			}
+			err = &failure{CodeInternal, fmt.Sprintf("panic: %v", p)}
+		}
+	}()
+	kind, said := "user", t.in.in.Text
+	if t.in.call != nil {
+		kind, said = "call", t.in.text()
+	}
+	err = t.s.hub.emit(nil, &event.TurnStarted{
+		Header: t.head(), Input: t.in.id, Origin: string(t.in.in.Origin.Kind), Kind: kind, Text: said, Toolset: t.set.Digest(),
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case t.in.call != nil:
+		return t.operate()
+	}
+	return t.converse()
+}
+
+// converse runs steps until the model has no more calls.
+func (t *turn) converse() (string, error) {
+	t.history = append(t.history, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(t.in.in.Text)}})
+	for {
+		if err := t.mayGoOn(); err != nil {
+			return "", err
+		}
+		if t.steps >= t.s.o.Limits.StepsPerTurn {
+			return "", &failure{CodeLimitSteps, fmt.Sprintf("the turn reached its limit of %d steps", t.s.o.Limits.StepsPerTurn)}
+		}
+		t.steps++
+		msg, err := t.step()
+		if err != nil {
+			return "", err
+		}
+		t.history = append(t.history, content.Message{Role: content.RoleAssistant, Blocks: msg.blocks})
+		if len(msg.uses) == 0 {
+			return content.PlainText(msg.blocks), nil
+		}
+		if err := t.answerUses(msg.uses); err != nil {
+			return "", err
+		}
+	}
+}
+
+// mayGoOn checks what ends a turn between its steps.
+func (t *turn) mayGoOn() error {
+	if t.s.isClosing() {
+		t.cancel(&interruption{by: "session_closed"})
+	}
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	return t.s.Err()
+}
+
+// answerUses runs the calls of a message and puts their results into the
+// history, so that every tool use has its result whatever happens.
+func (t *turn) answerUses(uses []toolUse) error {
+	if limit := t.s.o.Limits.CallsPerTurn; len(t.calls)+len(uses) > limit {
+		f := &failure{CodeLimitCalls, fmt.Sprintf("the turn asked for more than its limit of %d calls", limit)}
+		blocks := make([]content.Block, len(uses))
+		for i, u := range uses {
+			blocks[i] = resultBlock(u.id, tool.Result{Outcome: tool.OverLimit, Reason: f.reason})
+		}
+		t.history = append(t.history, content.Message{Role: content.RoleTool, Blocks: blocks})
+		return f
+	}
+	batch := make([]*call, len(uses))
+	for i, u := range uses {
+		batch[i] = t.newCall(u)
+	}
+	err := t.runBatch(batch)
+	blocks := make([]content.Block, len(batch))
+	for i, c := range batch {
+		blocks[i] = resultBlock(c.id, c.result.Result)
+		t.calls = append(t.calls, c.result)
+	}
+	t.history = append(t.history, content.Message{Role: content.RoleTool, Blocks: blocks})
+	return err
+}
+
+// operate runs an operator's call. It joins the history as a record in a
+// user's message, not as a tool use that no model made.
+func (t *turn) operate() (string, error) {
+	if err := t.mayGoOn(); err != nil {
+		return "", err
+	}
+	t.steps = 1
+	c := t.operatorCall()
+	err := t.runBatch([]*call{c})
+	t.calls = append(t.calls, c.result)
+	t.history = append(t.history, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(recordOf(c.result))}})
+	if err == nil && t.ctx.Err() != nil && c.result.Outcome == tool.Cancelled {
+		err = context.Cause(t.ctx)
+	}
+	return c.result.Text(), err
+}
