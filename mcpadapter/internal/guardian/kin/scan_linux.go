@@ -196,38 +196,54 @@ func Children(pid int) []Member {
 // readProcess parses /proc/<pid>/stat. The command name in it is the process's
 // own text and may hold spaces and parentheses, so fields count from its end.
 func readProcess(pid int) (process, bool) {
-	raw, err := readBounded("/proc/"+strconv.Itoa(pid)+"/stat", 4096)
-	if err != nil {
-		return process{}, false
-	}
-	_, after, ok := cutLast(raw, ')')
+	var buffer [maxStat]byte
+	raw, ok := readOnce("/proc/"+strconv.Itoa(pid)+"/stat", buffer[:])
 	if !ok {
 		return process{}, false
 	}
-	const parent, group, session, start = 1, 2, 3, 19
-	fields := bytes.Fields(after)
-	if len(fields) <= start {
-		return process{}, false
-	}
-	number := func(i int) int { n, _ := strconv.Atoi(string(fields[i])); return n }
-	began, err := strconv.ParseUint(string(fields[start]), 10, 64)
-	if err != nil {
-		return process{}, false
-	}
-	state := fields[0][0]
-	return process{
-		Member: Member{PID: pid, Start: began},
-		parent: number(parent), group: number(group), session: number(session),
-		gone: state == 'Z' || state == 'X' || state == 'x',
-	}, true
+	return parseStat(pid, raw)
 }
 
-func cutLast(b []byte, sep byte) (before, after []byte, ok bool) {
-	i := bytes.LastIndexByte(b, sep)
-	if i < 0 {
-		return b, nil, false
+// maxStat is more than the one line can be.
+const maxStat = 1 << 10
+
+func parseStat(pid int, raw []byte) (process, bool) {
+	const parent, group, session, start = 1, 2, 3, 19
+	p := process{Member: Member{PID: pid}}
+	field := 0
+	for part := range bytes.FieldsSeq(raw[bytes.LastIndexByte(raw, ')')+1:]) {
+		number, _ := strconv.ParseUint(string(part), 10, 64)
+		switch field {
+		case 0:
+			p.gone = part[0] == 'Z' || part[0] == 'X' || part[0] == 'x'
+		case parent:
+			p.parent = int(number)
+		case group:
+			p.group = int(number)
+		case session:
+			p.session = int(number)
+		case start:
+			p.Start = number
+			return p, true
+		}
+		field++
 	}
-	return b[:i], b[i+1:], true
+	return process{}, false
+}
+
+// readOnce reads a small file of /proc without what os does for files that
+// may block: there are many of them in one look.
+func readOnce(path string, into []byte) ([]byte, bool) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, into)
+	if err != nil || n <= 0 {
+		return nil, false
+	}
+	return into[:n], true
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {
