@@ -166,8 +166,10 @@ func TestElicitationWithoutAHandlerIsNotDeclared(t *testing.T) {
 func TestHandlerFaultsAreAnswered(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]func(context.Context, ElicitRequest) (ElicitResult, error){
-		"panic":       func(context.Context, ElicitRequest) (ElicitResult, error) { panic("boom") },
-		"error":       func(context.Context, ElicitRequest) (ElicitResult, error) { return ElicitResult{}, errors.New("secret") },
+		"panic": func(context.Context, ElicitRequest) (ElicitResult, error) { panic("boom") },
+		"error": func(context.Context, ElicitRequest) (ElicitResult, error) {
+			return ElicitResult{}, errors.New("secret")
+		},
 		"odd action":  func(context.Context, ElicitRequest) (ElicitResult, error) { return ElicitResult{Action: "yes"}, nil },
 		"odd content": accept(`[1]`),
 	} {

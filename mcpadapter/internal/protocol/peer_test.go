@@ -81,9 +81,11 @@ func (p *peer) Write(ctx context.Context, frame []byte) error {
 	}
 }
 
-func (p *peer) Close() error                  { p.end(wire.ErrClosed); return nil }
-func (p *peer) Done() <-chan struct{}         { return p.gone }
-func (p *peer) Diagnostics() wire.Diagnostics { return wire.Diagnostics{StderrTail: []string{"last words"}} }
+func (p *peer) Close() error          { p.end(wire.ErrClosed); return nil }
+func (p *peer) Done() <-chan struct{} { return p.gone }
+func (p *peer) Diagnostics() wire.Diagnostics {
+	return wire.Diagnostics{StderrTail: []string{"last words"}}
+}
 
 func (p *peer) end(err error) {
 	p.once.Do(func() {
