@@ -29,6 +29,8 @@ type Server struct {
 	// Source is the file that the entry is in, Pos its place there.
 	Source string
 	Pos    doc.Pos
+	// Entry is the entry's own text, variables not expanded.
+	Entry []byte
 	// Faults make the entry invalid: it is shown, and fails a run only where it
 	// is required or referenced.
 	Faults doc.Faults
@@ -102,9 +104,25 @@ func ReadServers(file string, node *doc.Node, path string, env Env) ([]Server, e
 	return out, top.Err()
 }
 
+// ParseServer reads one entry from its JSON. Its faults are the error.
+func ParseServer(name string, raw []byte, env Env) (Server, error) {
+	node, err := doc.ParseJSON("entry", raw)
+	if err != nil {
+		return Server{}, err
+	}
+	s := readServer("entry", doc.Member{Key: name, Pos: node.Pos, Value: node}, name, env)
+	if !s.Valid() {
+		return s, s.Faults
+	}
+	return s, nil
+}
+
 func readServer(file string, m doc.Member, path string, env Env) Server {
 	r := &doc.Reader{File: file, Expand: env.Expand}
-	s := Server{Name: m.Key, Source: file, Pos: m.Pos, Enabled: true, Elicitation: true}
+	s := Server{Name: m.Key, Source: file, Pos: m.Pos, Entry: m.Value.Raw, Enabled: true, Elicitation: true}
+	if s.Entry == nil {
+		s.Entry = m.Value.JSON()
+	}
 	if err := CheckName(m.Key); err != nil {
 		r.Fail(m.Pos, path, "%s", err)
 	}

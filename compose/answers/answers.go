@@ -1,0 +1,360 @@
+// Package answers answers gates where no person is: a list of rules, first
+// match wins, and what nothing matches is refused. It is an operator's prepared
+// word, never a model's. It must not import the session or the interface.
+package answers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/config/doc"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/policy"
+	"github.com/looprig/looprig/harness/tool"
+)
+
+// MaxRules bounds a list.
+const MaxRules = 1000
+
+// Rule answers the gates that it matches. Empty conditions match everything.
+type Rule struct {
+	Gate        gate.Kind
+	Binding     string
+	Host        string // of an open-url gate
+	Fingerprint string // of an untrusted-server gate
+	tool        *policy.Pattern
+	toolText    string
+
+	Action gate.Action
+	// Submit is the object of a submitted form.
+	Submit json.RawMessage
+	// Reason goes to the model with a denial.
+	Reason string
+	// Times bounds how often the rule answers; 0 means always.
+	Times int
+	// File and Pos are where it was written.
+	File string
+	Pos  doc.Pos
+
+	used int
+}
+
+// Set answers gates by rules. It is safe for concurrent use.
+type Set struct {
+	id       string
+	kind     gate.AnswererKind
+	mu       sync.Mutex
+	rules    []*Rule
+	fallback gate.Action
+	misfits  []Misfit
+}
+
+// Misfit is a submission that did not fit its form.
+type Misfit struct {
+	Gate   string
+	Rule   string // where the rule was written
+	Reason string
+}
+
+// New makes a set. id names the answerer in records ("script first-run.yaml").
+func New(kind gate.AnswererKind, id string, rules []Rule) *Set {
+	s := &Set{id: id, kind: kind}
+	s.Add(rules)
+	return s
+}
+
+// Add puts further rules after those that are there.
+func (s *Set) Add(rules []Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range rules {
+		s.rules = append(s.rules, &r)
+	}
+}
+
+// SetFallback answers gates that no rule matches and that allow the action;
+// "" leaves them unanswered.
+func (s *Set) SetFallback(a gate.Action) { s.fallback = a }
+
+// Load reads an answers file: {answers: […], default: refuse|decline|cancel},
+// or the list alone.
+func Load(path string) ([]Rule, gate.Action, error) {
+	src, err := config.ReadFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := doc.ParseYAML(path, src)
+	if err != nil {
+		return nil, "", err
+	}
+	r := &doc.Reader{File: path}
+	if root.Kind == doc.Array {
+		rules := Read(r, root.Items, "")
+		return rules, "", r.Err()
+	}
+	o := r.Object(root, "")
+	rules := Read(r, o.Items("answers"), "answers")
+	def := o.OneOf("default", "refuse", "refuse", "decline", "cancel")
+	o.Done()
+	if def == "refuse" {
+		def = ""
+	}
+	return rules, gate.Action(def), r.Err()
+}
+
+// Read takes rules out of a list of nodes.
+func Read(r *doc.Reader, items []*doc.Node, path string) []Rule {
+	if len(items) > MaxRules {
+		r.Fail(items[MaxRules].Pos, path, "more than %d answers", MaxRules)
+		items = items[:MaxRules]
+	}
+	var out []Rule
+	for i, n := range items {
+		out = append(out, read(r, r.Object(n, fmt.Sprintf("%s[%d]", path, i)), n.Pos))
+	}
+	return out
+}
+
+var kinds = []gate.Kind{gate.KindPermission, gate.KindForm, gate.KindConfirm, gate.KindOpenURL, gate.KindUntrustedServer}
+
+func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	a := Rule{File: r.File, Pos: pos, Gate: gate.Kind(o.OneOf("gate", "", names...))}
+	if a.Gate == "" && !o.Has("gate") {
+		o.Fail("", "an answer names the gate that it is for: %s", strings.Join(names, ", "))
+	}
+	a.Binding = o.String("binding", "")
+	a.Host = o.String("host", "")
+	a.Fingerprint = o.String("fingerprint", "")
+	a.Reason = o.String("reason", "")
+	a.Times = o.Int("times", 0, 1, 1_000_000)
+	a.toolText = o.String("tool", "")
+	if a.toolText != "" {
+		p, err := policy.ParsePattern(a.toolText)
+		if err != nil {
+			o.Fail("tool", "%s", err)
+		} else {
+			a.tool = &p
+		}
+	}
+	a.readAction(o)
+	o.Done()
+	return a
+}
+
+func (a *Rule) readAction(o *doc.Obj) {
+	if n := o.Node("submit"); n != nil {
+		a.Action, a.Submit = gate.ActionSubmit, n.JSON()
+		if a.Gate != gate.KindForm {
+			o.Fail("submit", "submit answers a form")
+		}
+		if n.Kind != doc.Object {
+			o.Fail("submit", "submit takes an object of fields")
+		}
+		if o.Has("answer") {
+			o.Fail("answer", "give submit or answer, not both")
+		}
+	}
+	word := o.String("answer", "")
+	switch {
+	case a.Action != "":
+	case word == "":
+		o.Fail("", "an answer says submit or answer")
+	default:
+		a.Action = normalise(a.Gate, word)
+		if allowed := gate.Actions(a.Gate); a.Gate != "" && !slices.Contains(allowed, a.Action) {
+			o.Fail("answer", "%q does not answer a %s gate; it takes %s", word, a.Gate, join(allowed))
+		}
+	}
+	if a.Gate == gate.KindUntrustedServer && a.Action == gate.ActionAccept && a.Fingerprint == "" {
+		o.Fail("fingerprint", "accepting a server names its exact fingerprint")
+	}
+}
+
+// normalise takes the words that people use for the same thing.
+func normalise(k gate.Kind, word string) gate.Action {
+	switch {
+	case k == gate.KindOpenURL && word == "accept":
+		return gate.ActionOpen
+	case k == gate.KindForm && word == "accept":
+		return gate.ActionSubmit
+	case word == "refuse" && k != gate.KindUntrustedServer:
+		if k == gate.KindPermission {
+			return gate.ActionDeny
+		}
+		return gate.ActionDecline
+	}
+	return gate.Action(word)
+}
+
+func join(actions []gate.Action) string {
+	out := make([]string, len(actions))
+	for i, a := range actions {
+		out[i] = string(a)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Answer implements the session's hook for gates. It returns false when no rule
+// and no default answers.
+func (s *Set) Answer(_ context.Context, env gate.Envelope) (gate.Response, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if env.Kind == gate.KindPermission && len(env.Prompt.Calls) > 1 {
+		return s.answerBatch(env)
+	}
+	r := s.match(env, firstCall(env))
+	if r == nil {
+		return s.byDefault(env)
+	}
+	r.used++
+	resp := s.response(r.Action)
+	resp.Reason = r.Reason
+	switch r.Action {
+	case gate.ActionSubmit:
+		return s.submit(env, r, resp)
+	case gate.ActionAccept, gate.ActionOnce:
+		if env.Kind == gate.KindUntrustedServer {
+			resp.Fingerprint = env.Prompt.Fingerprint
+		}
+	}
+	return resp, true
+}
+
+func (s *Set) response(a gate.Action) gate.Response {
+	return gate.Response{Action: a, Answerer: gate.Answerer{Kind: s.kind, ID: s.id}}
+}
+
+func (s *Set) byDefault(env gate.Envelope) (gate.Response, bool) {
+	if s.fallback == "" || !slices.Contains(gate.Actions(env.Kind), s.fallback) {
+		return gate.Response{}, false
+	}
+	return s.response(s.fallback), true
+}
+
+// answerBatch gives every call of a step its own choice; one that no rule
+// matches leaves the whole gate unanswered only when none matched.
+func (s *Set) answerBatch(env gate.Envelope) (gate.Response, bool) {
+	resp := s.response(gate.ActionDeny)
+	resp.Calls = map[string]gate.Action{}
+	for i := range env.Prompt.Calls {
+		c := &env.Prompt.Calls[i]
+		if r := s.match(env, c); r != nil {
+			r.used++
+			resp.Calls[c.Call] = r.Action
+			if r.Reason != "" {
+				resp.Reason = r.Reason
+			}
+		}
+	}
+	return resp, len(resp.Calls) > 0
+}
+
+func firstCall(env gate.Envelope) *gate.CallPrompt {
+	if len(env.Prompt.Calls) == 0 {
+		return nil
+	}
+	return &env.Prompt.Calls[0]
+}
+
+func (s *Set) match(env gate.Envelope, call *gate.CallPrompt) *Rule {
+	for _, r := range s.rules {
+		if r.Times > 0 && r.used >= r.Times {
+			continue
+		}
+		if r.matches(env, call) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *Rule) matches(env gate.Envelope, call *gate.CallPrompt) bool {
+	if r.Gate != env.Kind {
+		return false
+	}
+	id, hasCall := identity(call)
+	if r.Binding != "" && r.Binding != env.Subject.Binding && (!hasCall || r.Binding != id.Binding) {
+		return false
+	}
+	if r.tool != nil && (!hasCall || !r.tool.Match(id)) {
+		return false
+	}
+	if r.Host != "" && r.Host != hostOf(env.Prompt.Target) {
+		return false
+	}
+	return r.Fingerprint == "" || r.Fingerprint == env.Prompt.Fingerprint
+}
+
+func identity(call *gate.CallPrompt) (tool.Identity, bool) {
+	if call == nil {
+		return tool.Identity{}, false
+	}
+	source, rest, _ := strings.Cut(call.Tool, ":")
+	if source != "mcp" {
+		return tool.Identity{Source: source, Name: rest}, true
+	}
+	binding, name, _ := strings.Cut(rest, ":")
+	return tool.Identity{Source: source, Binding: binding, Name: name}, true
+}
+
+func hostOf(target string) string {
+	_, host, _ := strings.Cut(target, "://")
+	return strings.TrimSuffix(host, "/")
+}
+
+// submit checks the object against the form. One that does not fit declines
+// the gate and is remembered: the run fails and says which field and why.
+func (s *Set) submit(env gate.Envelope, r *Rule, resp gate.Response) (gate.Response, bool) {
+	fail := func(why string) (gate.Response, bool) {
+		s.misfits = append(s.misfits, Misfit{Gate: env.ID, Rule: r.place(), Reason: why})
+		resp = s.response(gate.ActionDecline)
+		resp.Detail = "the prepared answer does not fit: " + why
+		return resp, true
+	}
+	if env.Prompt.Schema == nil {
+		return fail("the gate has no form")
+	}
+	object := r.Submit
+	if object == nil {
+		object = json.RawMessage("{}")
+	}
+	values, err := env.Prompt.Schema.Decode(object)
+	if err != nil {
+		return fail(err.Error())
+	}
+	if resp.Values, err = env.Prompt.Schema.Encode(values); err != nil {
+		return fail(err.Error())
+	}
+	return resp, true
+}
+
+func (r *Rule) place() string { return fmt.Sprintf("%s:%d", r.File, r.Pos.Line) }
+
+// Misfits returns the submissions that did not fit so far.
+func (s *Set) Misfits() []Misfit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.misfits)
+}
+
+// Unused lists where the rules stand that have a number of times left over.
+func (s *Set) Unused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, r := range s.rules {
+		if r.Times > r.used {
+			out = append(out, fmt.Sprintf("%s: this answer was used %d of %d times", r.place(), r.used, r.Times))
+		}
+	}
+	return out
+}

@@ -1,0 +1,323 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/config/doc"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/journal"
+	"github.com/looprig/looprig/harness/journal/sqlite"
+	"github.com/looprig/looprig/harness/model"
+	"github.com/looprig/looprig/harness/model/operator"
+	"github.com/looprig/looprig/harness/policy"
+	"github.com/looprig/looprig/harness/session"
+	"github.com/looprig/looprig/mcpadapter"
+	"github.com/looprig/looprig/mcpadapter/pin"
+)
+
+// MainLoop is the loop of a run that configures none.
+const MainLoop = "main"
+
+// App is one run: a session with its bindings. Close it.
+type App struct {
+	opt   Options
+	home  string
+	env   config.Env
+	mcp   *config.MCPFile
+	conf  *config.Config
+	store *sqlite.Store
+	pins  *pin.Store
+	trust *trust
+
+	Session *session.Session
+	Manager *mcpadapter.Manager
+	Port    *Port
+
+	mu      sync.Mutex
+	adopter *mcpadapter.Adopter
+}
+
+// Open loads the configuration, opens the database and makes the session and
+// the bindings. No server is started: see Start. A failure leaves nothing open.
+func Open(ctx context.Context, opt Options) (_ *App, err error) {
+	if opt.Env == nil {
+		opt.Env = os.Environ()
+	}
+	if opt.By == "" {
+		opt.By = "local"
+	}
+	a := &App{opt: opt, env: config.EnvOf(opt.Env)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.closeStore())
+		}
+	}()
+	if err := a.load(); err != nil {
+		return nil, err
+	}
+	if a.store, err = openStore(ctx, DBPath(a.home)); err != nil {
+		return nil, err
+	}
+	if a.pins, err = pin.Open(PinsPath(a.home)); err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	bindings, servers, err := a.bindings()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.openSession(ctx); err != nil {
+		return nil, err
+	}
+	a.trust = newTrust(a)
+	a.Manager, err = mcpadapter.NewManager(bindings, mcpadapter.Deps{
+		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
+		Trust: a.trust.decide,
+	})
+	if err != nil {
+		usage := exit.New(exit.Usage, "%w", err)
+		return nil, errors.Join(usage, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Usage), Reason: "configuration"}))
+	}
+	a.Port = newPort(a, servers)
+	return a, nil
+}
+
+func (a *App) load() error {
+	var err error
+	if a.home, err = Home(a.opt.Home, a.env); err != nil {
+		return err
+	}
+	if err := makeHome(a.home); err != nil {
+		return err
+	}
+	path, must := MCPPath(a.home), false
+	if a.opt.MCPConfig != "" {
+		path, must = a.opt.MCPConfig, true
+	}
+	if a.mcp, err = config.LoadMCP(path, a.env, must); err != nil {
+		return exit.New(exit.Usage, "%w", err)
+	}
+	path, must = a.home+string(os.PathSeparator)+configFileName, false
+	if a.opt.ConfigFile != "" {
+		path, must = a.opt.ConfigFile, true
+	}
+	if a.conf, err = config.LoadConfig(path, a.env, must); err != nil {
+		return exit.New(exit.Usage, "%w", err)
+	}
+	return nil
+}
+
+func openStore(ctx context.Context, path string) (*sqlite.Store, error) {
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	return s, storeError(path, err)
+}
+
+// storeError gives a failure of the database its exit code.
+func storeError(path string, err error) error {
+	var corrupt *journal.CorruptError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &corrupt):
+		return exit.New(exit.Integrity, "%s: %w", path, err)
+	}
+	return exit.New(exit.Internal, "%s: %w", path, err)
+}
+
+func (a *App) bindings() ([]mcpadapter.Binding, []config.Server, error) {
+	servers, err := a.servers()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := make([]mcpadapter.Binding, 0, len(servers))
+	for _, s := range servers {
+		if !s.Valid() && (s.Required || a.opt.Strict) {
+			return nil, nil, exit.New(exit.Usage, "%w", s.Faults)
+		}
+		b, err := a.binding(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, b)
+	}
+	return out, servers, nil
+}
+
+func (a *App) openSession(ctx context.Context) error {
+	pol, err := a.policy()
+	if err != nil {
+		return err
+	}
+	opt := session.Options{
+		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol,
+		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder(),
+		Interactive: a.opt.Mode == ModeInteractive,
+	}
+	if a.opt.Answers != nil {
+		opt.Answer = a.opt.Answers.Answer
+	} else if a.opt.Mode == ModeHeadless {
+		opt.Answer = func(context.Context, gate.Envelope) (gate.Response, bool) { return gate.Response{}, false }
+	}
+	loops := a.conf.Loops
+	if len(loops) == 0 {
+		loops = []config.Loop{{Name: MainLoop}}
+	}
+	client := a.model()
+	for _, l := range loops {
+		opt.Loops = append(opt.Loops, session.LoopConfig{Name: l.Name, System: l.System, Model: client})
+	}
+	if a.Session, err = session.Open(ctx, opt); err != nil {
+		return exit.New(exit.Internal, "open the session: %w", err)
+	}
+	return nil
+}
+
+func (a *App) model() model.Client {
+	if a.opt.Scripted != nil {
+		return a.opt.Scripted
+	}
+	return operator.Client{}
+}
+
+func (a *App) policy() (*policy.Policy, error) {
+	cfg := policy.Config{
+		Deny:     rules(a.opt.Policy.Deny, a.conf.Policy.Deny),
+		Ask:      rules(a.opt.Policy.Ask, a.conf.Policy.Ask),
+		Allow:    rules(a.opt.Policy.Allow, a.conf.Policy.Allow),
+		Operator: policy.OperatorMode(firstOf(a.opt.Policy.Operator, a.conf.Policy.Operator)),
+	}
+	p, err := policy.New(cfg)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	return p, nil
+}
+
+func rules(lists ...[]config.Rule) []policy.Rule {
+	var out []policy.Rule
+	for _, list := range lists {
+		for _, r := range list {
+			out = append(out, policy.Rule{Pattern: r.Tool, Loop: r.Loop, When: r.When})
+		}
+	}
+	return out
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// holder names this process in leases.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// Start runs the bindings and gives every loop its tools. Interactively it
+// returns when the required bindings serve; headless it waits for all enabled
+// ones to serve or to fail once, so that a script begins on settled ground.
+func (a *App) Start(ctx context.Context) error {
+	if a.opt.Mode == ModeHeadless {
+		if err := a.trust.settle(ctx); err != nil {
+			return err
+		}
+	}
+	adopter, err := a.Manager.StartAdoption(a.Session, a.Session)
+	if err != nil {
+		return exit.New(exit.Internal, "%w", err)
+	}
+	a.mu.Lock()
+	a.adopter = adopter
+	a.mu.Unlock()
+	if err := a.Manager.Start(ctx); err != nil {
+		return a.startError(err)
+	}
+	if a.opt.Mode == ModeHeadless {
+		a.awaitSettled(ctx)
+	}
+	for _, l := range a.Session.Loops() {
+		if err := adopter.Install(ctx, l.ID, l.Name); err != nil {
+			return exit.New(exit.Internal, "give loop %s its tools: %w", l.Name, err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *App) awaitSettled(ctx context.Context) {
+	for _, b := range a.Manager.Status() {
+		if b.Enabled {
+			_ = a.Manager.Wait(ctx, b.Name) // a failure is in the status and the events
+		}
+	}
+}
+
+// startError finds the exit code that required bindings deserve.
+func (a *App) startError(err error) error {
+	var startup *mcpadapter.StartupError
+	if !errors.As(err, &startup) {
+		if errors.Is(err, context.Canceled) {
+			return exit.New(exit.Interrupted, "%w", err)
+		}
+		return exit.New(exit.Internal, "%w", err)
+	}
+	worst := exit.OK
+	out := exit.New(exit.Unreachable, "%w", err)
+	for _, f := range startup.Failures {
+		code := failureCode(f)
+		if exit.Worse(worst, code) != worst {
+			worst, out.Binding, out.Class = code, f.Binding, string(f.Class)
+		}
+	}
+	out.Code, out.Name = worst, worst.String()
+	return out
+}
+
+// Close ends the run: servers first, then the session with its last event, then
+// the database.
+func (a *App) Close(info session.CloseInfo) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	a.mu.Lock()
+	adopter := a.adopter
+	a.mu.Unlock()
+	var err error
+	if adopter != nil {
+		err = adopter.Close()
+	}
+	err = errors.Join(err, a.Manager.Close(ctx), a.Session.Close(ctx, info))
+	return errors.Join(err, a.closeStore())
+}
+
+func (a *App) closeStore() error {
+	if a.store == nil {
+		return nil
+	}
+	return a.store.Close()
+}
+
+// publisher gives the adapter's events to the session.
+type publisher struct{ s *session.Session }
+
+func (p publisher) Publish(ctx context.Context, e event.Event) error { return p.s.Publish(ctx, e) }
+
+// reporter turns the adapter's notices into events.
+type reporter struct{ s *session.Session }
+
+func (r reporter) Report(n mcpadapter.Notice) {
+	// A notice that cannot be journaled leaves the session latched, which says so.
+	_ = r.s.Publish(context.Background(), &event.Notice{Binding: n.Binding, Code: n.Code, Level: string(n.Level), Text: n.Text})
+}
+
+func suggest(word string, known []string) string { return doc.DidYouMean(word, known) }

@@ -1,0 +1,106 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/mcpadapter"
+	"github.com/looprig/looprig/mcpadapter/client"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+)
+
+// demoServer is the entry that stands in where nothing is configured.
+func demoServer() config.Server {
+	return config.Server{Name: "demo", Source: "built in", Entry: []byte(`{"builtin":"demo"}`), Type: "builtin", Builtin: "demo", Enabled: true, Elicitation: true}
+}
+
+// servers joins the file's entries with those of the run.
+func (a *App) servers() ([]config.Server, error) {
+	all := slices.Clone(a.mcp.Servers)
+	for _, s := range a.opt.Servers {
+		if i := slices.IndexFunc(all, func(o config.Server) bool { return o.Name == s.Name }); i >= 0 {
+			return nil, exit.New(exit.Usage, "the server %q is both in %s and in %s: rename one of them", s.Name, all[i].Source, s.Source)
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		all = append(all, demoServer())
+	}
+	if a.opt.Only == "" {
+		return all, nil
+	}
+	for _, s := range all {
+		if s.Name == a.opt.Only {
+			s.Required, s.Enabled = true, true
+			return []config.Server{s}, nil
+		}
+	}
+	if a.opt.Only == "demo" {
+		return []config.Server{demoServer()}, nil
+	}
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return nil, exit.New(exit.Usage, "no server is called %q%s; there are: %v", a.opt.Only, suggest(a.opt.Only, names), names)
+}
+
+// binding turns a configured entry into the adapter's terms.
+func (a *App) binding(s config.Server) (mcpadapter.Binding, error) {
+	b := mcpadapter.Binding{
+		Name: s.Name, Scope: mcpadapter.Scope(s.Scope), Loop: s.Loop, Visibility: mcpadapter.AllLoops(),
+		Required: s.Required || a.opt.Strict, Disabled: !s.Enabled,
+	}
+	if s.Visibility != nil {
+		b.Visibility = mcpadapter.Named(s.Visibility...)
+	}
+	if !s.Valid() {
+		b.Fault = &mcpadapter.Fault{Position: s.Faults[0].Position(), Text: s.Faults.Error()}
+		return b, nil
+	}
+	cfg, err := a.launch(s)
+	if err != nil {
+		return b, err
+	}
+	tr, err := stdio.New(cfg)
+	if err != nil {
+		return b, exit.New(exit.Usage, "server %s: %w", s.Name, err)
+	}
+	b.Server = client.Definition{
+		Name: s.Name, Transport: tr, Revision: s.Protocol, Builtin: s.Builtin != "",
+		StartTimeout: s.StartupTimeout, RequestTimeout: s.RequestTimeout,
+		ToolAllow: s.ToolAllow, ToolDeny: s.ToolDeny, Compat: s.Compat,
+		Elicitation: s.Elicitation, FreeText: s.FreeText, TrustAnnotations: s.TrustAnnotations || s.Builtin != "",
+		Parallel: s.Parallel || s.Builtin != "", Version: a.opt.Version, Limits: limits(s.Limits),
+	}
+	return b, nil
+}
+
+// launch is how a stdio server or the built-in one is started.
+func (a *App) launch(s config.Server) (stdio.Config, error) {
+	if s.Builtin == "" {
+		return stdio.Config{
+			Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: maps.Clone(s.Env),
+			InheritEnv: s.InheritEnv, SHA256: s.SHA256, HostEnv: a.opt.Env,
+		}, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return stdio.Config{}, fmt.Errorf("find the own executable: %w", err)
+	}
+	return stdio.Config{Command: self, Args: []string{"demo-server"}, HostEnv: a.opt.Env}, nil
+}
+
+func limits(m map[string]int) client.Limits {
+	return client.Limits{
+		FrameBytes: m["frameBytes"], NoiseLines: m["noiseLines"],
+		Tools: m["tools"], Prompts: m["prompts"], Resources: m["resources"], Templates: m["templates"],
+		Pages: m["pages"], PageBytes: m["pageBytes"], CursorBytes: m["cursorBytes"],
+		TextBytes: m["textBytes"], StructuredBytes: m["structuredBytes"], Blocks: m["blocks"],
+		ConcurrentRequests: m["concurrentRequests"],
+	}
+}

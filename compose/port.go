@@ -1,0 +1,222 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/harness/ledger"
+	"github.com/looprig/looprig/mcpadapter"
+)
+
+// Port is the interface's and the scripts' view of the bindings.
+type Port struct {
+	app *App
+	mu  sync.Mutex
+	// servers are the definitions in force, in configuration order.
+	servers []config.Server
+}
+
+var _ integration.Port = (*Port)(nil)
+
+func newPort(a *App, servers []config.Server) *Port { return &Port{app: a, servers: servers} }
+
+func (p *Port) configured() []config.Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.servers)
+}
+
+func (p *Port) server(name string) (config.Server, bool) {
+	for _, s := range p.configured() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return config.Server{}, false
+}
+
+// Bindings implements integration.Port.
+func (p *Port) Bindings() []integration.Binding { return p.app.Manager.Status() }
+
+// Catalog implements integration.Port.
+func (p *Port) Catalog(binding string, generation uint64) (integration.Catalog, bool) {
+	return p.app.Manager.Catalog(binding, generation)
+}
+
+// Kinds implements integration.Port.
+func (p *Port) Kinds() []integration.SourceKind { return []integration.SourceKind{stdioKind()} }
+
+// Current implements integration.Port.
+func (p *Port) Current(binding string) (string, json.RawMessage, bool) {
+	s, ok := p.server(binding)
+	if !ok || s.Builtin != "" {
+		return "", nil, false
+	}
+	return kindStdio, formValues(s), true
+}
+
+// Apply implements integration.Port.
+func (p *Port) Apply(ctx context.Context, c integration.Change) error {
+	switch c.Op {
+	case integration.OpAdd, integration.OpReplace:
+		s, err := serverFromForm(c, p.app.env)
+		if err != nil {
+			return err
+		}
+		return p.define(ctx, c.Op, s, c.By, c.Save, true)
+	case integration.OpEnable, integration.OpDisable, integration.OpRemove, integration.OpReconnect:
+		return p.change(ctx, c)
+	}
+	return exit.New(exit.Usage, "no operation is called %q", string(c.Op))
+}
+
+// Define adds or replaces a binding from a whole definition. Unlike the form's
+// add, it accepts no launch: an unpinned one raises its gate.
+func (p *Port) Define(ctx context.Context, op integration.Op, s config.Server, by string) error {
+	return p.define(ctx, op, s, by, false, false)
+}
+
+func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, by string, save, shown bool) error {
+	if !s.Valid() {
+		return exit.New(exit.Usage, "%w", s.Faults)
+	}
+	_, exists := p.server(s.Name)
+	if exists != (op == integration.OpReplace) {
+		return existence(op, s.Name)
+	}
+	b, err := p.app.binding(s)
+	if err != nil {
+		return err
+	}
+	if shown && s.Builtin == "" {
+		// The person saw the whole command and confirmed it: that is its pin.
+		if err := p.app.trust.acceptShown(ctx, s, by); err != nil {
+			return err
+		}
+	}
+	p.put(s)
+	var operation mcpadapter.Operation = mcpadapter.AddBinding{Binding: b}
+	if op == integration.OpReplace {
+		operation = mcpadapter.ReplaceBinding{Name: s.Name, Binding: b}
+	}
+	if err := p.reconfigure(ctx, by, save, op, s.Name, operation); err != nil {
+		return err
+	}
+	if save {
+		return p.app.saveServer(s)
+	}
+	return nil
+}
+
+func existence(op integration.Op, name string) error {
+	if op == integration.OpReplace {
+		return exit.New(exit.Usage, "no binding is called %q, so it cannot be replaced: add it", name)
+	}
+	return exit.New(exit.Usage, "a binding is called %q already: replace it, or take another name", name)
+}
+
+func (p *Port) put(s config.Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.servers {
+		if p.servers[i].Name == s.Name {
+			p.servers[i] = s
+			return
+		}
+	}
+	p.servers = append(p.servers, s)
+}
+
+func (p *Port) change(ctx context.Context, c integration.Change) error {
+	s, ok := p.server(c.Binding)
+	if !ok {
+		names := make([]string, 0)
+		for _, s := range p.configured() {
+			names = append(names, s.Name)
+		}
+		return exit.New(exit.Usage, "no binding is called %q%s", c.Binding, suggest(c.Binding, names))
+	}
+	var op mcpadapter.Operation
+	switch c.Op {
+	case integration.OpReconnect:
+		if err := p.app.Manager.Reconnect(ctx, c.Binding); err != nil {
+			return err
+		}
+		return p.record(ctx, c.By, c.Op, c.Binding, true)
+	case integration.OpEnable:
+		op, s.Enabled = mcpadapter.EnableBinding{Name: c.Binding}, true
+	case integration.OpDisable:
+		op, s.Enabled = mcpadapter.DisableBinding{Name: c.Binding}, false
+	case integration.OpRemove:
+		op = mcpadapter.RemoveBinding{Name: c.Binding}
+	}
+	if err := p.reconfigure(ctx, c.By, c.Save, c.Op, c.Binding, op); err != nil {
+		return err
+	}
+	if c.Op == integration.OpRemove {
+		p.mu.Lock()
+		p.servers = slices.DeleteFunc(p.servers, func(o config.Server) bool { return o.Name == c.Binding })
+		p.mu.Unlock()
+	} else {
+		p.put(s)
+	}
+	if c.Save {
+		return p.app.saveChange(c.Op, s)
+	}
+	return nil
+}
+
+// reconfigure applies an operation and waits until idle loops have what came
+// of it.
+func (p *Port) reconfigure(ctx context.Context, by string, save bool, kind integration.Op, name string, op mcpadapter.Operation) error {
+	if err := p.app.Manager.ReconfigureAs(ctx, mcpadapter.Attribution{By: by, Saved: save}, op); err != nil {
+		return err
+	}
+	if err := p.record(ctx, by, kind, name, false); err != nil {
+		return err
+	}
+	return p.app.installNow(ctx)
+}
+
+// record leaves the ledger entry of a reconfiguration; withEvent publishes the
+// event too, for operations that the adapter does not report itself.
+func (p *Port) record(ctx context.Context, by string, kind integration.Op, name string, withEvent bool) error {
+	draft := ledger.Draft{
+		Kind: ledger.KindReconfiguration, Session: p.app.Session.ID(), Binding: name, Answerer: by, Detail: string(kind),
+	}
+	if withEvent {
+		return p.app.Session.Publish(ctx, &event.BindingReconfigured{Binding: name, Op: string(kind), By: by}, draft)
+	}
+	return p.app.Session.RecordLedger(ctx, draft)
+}
+
+// installNow brings idle loops up to date before a change is reported done;
+// running ones follow when their turn ends.
+func (a *App) installNow(ctx context.Context) error {
+	a.mu.Lock()
+	adopter := a.adopter
+	a.mu.Unlock()
+	if adopter == nil {
+		return nil
+	}
+	for _, l := range a.Session.Loops() {
+		if err := adopter.Install(ctx, l.ID, l.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *App) now() time.Time {
+	if a.opt.Clock != nil {
+		return a.opt.Clock.Now()
+	}
+	return time.Now()
+}

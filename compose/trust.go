@@ -1,0 +1,224 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/ledger"
+	"github.com/looprig/looprig/mcpadapter"
+	"github.com/looprig/looprig/mcpadapter/client"
+	"github.com/looprig/looprig/mcpadapter/pin"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+)
+
+// layerLaunch is the pin layer of stdio servers.
+const layerLaunch = "launch"
+
+// trust decides whether launches may run: by pins, by the explicit --tofu, or by
+// a gate. Each binding is decided once per definition; Reconnect asks again.
+type trust struct {
+	app *App
+	mu  sync.Mutex
+	// settled holds decisions that were made before anything was started.
+	settled map[string]mcpadapter.Decision
+}
+
+func newTrust(a *App) *trust { return &trust{app: a, settled: map[string]mcpadapter.Decision{}} }
+
+// settle decides on every enabled binding before one of them is started, so
+// that a refusal finds nothing running.
+func (t *trust) settle(ctx context.Context) error {
+	for _, s := range t.app.Port.configured() {
+		if s.Builtin != "" || !s.Enabled || !s.Valid() {
+			continue
+		}
+		d, err := t.ask(ctx, s, func() {})
+		if err != nil {
+			return err
+		}
+		if d.Kind != mcpadapter.Accepted && d.Kind != mcpadapter.Once {
+			return refused(s, d)
+		}
+		t.mu.Lock()
+		t.settled[s.Name] = d
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+func refused(s config.Server, d mcpadapter.Decision) error {
+	e := exit.New(exit.GateRefused, "server %s is not trusted and was not started: %s", s.Name, d.Reason)
+	if d.Reason == reasonChanged {
+		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not started: its launch now has the fingerprint %s", s.Name, d.Fingerprint)
+	}
+	e.Binding, e.Class = s.Name, "untrusted"
+	return e.WithHint("look at what it runs (looprig mcp get %s), then accept it: in the interface, with --tofu, or with an answer {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, s.Name, d.Fingerprint)
+}
+
+const (
+	reasonChanged = "the pinned launch has changed"
+	reasonNobody  = "nobody accepted its launch"
+)
+
+// decide is the adapter's question.
+func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadapter.Decision {
+	t.mu.Lock()
+	d, ok := t.settled[req.Binding]
+	delete(t.settled, req.Binding)
+	t.mu.Unlock()
+	if ok {
+		return d
+	}
+	s, ok := t.app.Port.server(req.Binding)
+	if !ok {
+		return mcpadapter.Decision{Kind: mcpadapter.Refused, Reason: "the binding is not configured"}
+	}
+	d, err := t.ask(ctx, s, req.Waiting)
+	if err != nil {
+		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: err.Error()}
+	}
+	return d
+}
+
+// ask compares the launch with its pin and asks where that does not settle it.
+func (t *trust) ask(ctx context.Context, s config.Server, waiting func()) (mcpadapter.Decision, error) {
+	fp, err := t.fingerprint(s)
+	if err != nil {
+		// What cannot be found cannot be run either: let the start fail with
+		// its own, better error.
+		return mcpadapter.Decision{Kind: mcpadapter.Once, Reason: err.Error()}, nil //nolint:nilerr // see above
+	}
+	known, has := t.app.pins.Lookup(s.Name, layerLaunch)
+	changed := has && known.Fingerprint != fp.Digest
+	switch {
+	case has && !changed && known.State == pin.StateAccepted:
+		return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, nil
+	case has && !changed && known.State == pin.StateRefused && t.app.opt.Mode == ModeHeadless:
+		return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: "its launch was refused"}, nil
+	case !has && t.app.opt.Tofu:
+		return t.accept(ctx, s, fp, "", "tofu")
+	}
+	previous := ""
+	if changed {
+		previous = known.Fingerprint
+	}
+	return t.openGate(ctx, s, fp, previous, waiting)
+}
+
+func (t *trust) fingerprint(s config.Server) (pin.Fingerprint, error) {
+	cfg, err := t.app.launch(s)
+	if err != nil {
+		return pin.Fingerprint{}, err
+	}
+	return pin.Launch(cfg)
+}
+
+func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprint, previous string, waiting func()) (mcpadapter.Decision, error) {
+	waiting()
+	typ := event.TypePinPending
+	if previous != "" {
+		typ = event.TypePinChanged
+	}
+	if err := t.publish(ctx, typ, s.Name, fp.Digest, previous, "", false); err != nil {
+		return mcpadapter.Decision{}, err
+	}
+	resp, err := t.app.Session.OpenGate(ctx, gate.Request{
+		Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: s.Name}, Prompt: prompt(s, fp, previous),
+	})
+	if err != nil {
+		return mcpadapter.Decision{}, err
+	}
+	switch {
+	case resp.Close == "" && resp.Action == gate.ActionAccept:
+		return t.accept(ctx, s, fp, previous, resp.Answerer.ID)
+	case resp.Close == "" && resp.Action == gate.ActionOnce:
+		err := t.publish(ctx, event.TypePinAccepted, s.Name, fp.Digest, previous, resp.Answerer.ID, true)
+		return mcpadapter.Decision{Kind: mcpadapter.Once, Fingerprint: fp.Digest}, err
+	case resp.Close == "" && resp.Action == gate.ActionRefuse:
+		return t.refuse(ctx, s, fp, previous, resp.Answerer.ID)
+	}
+	d := mcpadapter.Decision{Kind: mcpadapter.Pending, Fingerprint: fp.Digest, Reason: reasonNobody}
+	if previous != "" {
+		d.Reason = reasonChanged
+	}
+	return d, nil
+}
+
+func prompt(s config.Server, fp pin.Fingerprint, previous string) gate.Prompt {
+	p := gate.Prompt{
+		Title: fmt.Sprintf("Server %s has not run here before. This is what it would run.", s.Name), Origin: gate.OriginHost,
+		Fingerprint: fp.Digest,
+	}
+	if previous != "" {
+		p.Title = fmt.Sprintf("Server %s is not what was accepted. This is what it would run now.", s.Name)
+		p.Warnings = append(p.Warnings, "the accepted fingerprint was "+previous)
+	}
+	if fp.Mutable != "" {
+		p.Warnings = append(p.Warnings, fp.Mutable)
+	}
+	for _, l := range fp.Lines {
+		p.Launch = append(p.Launch, gate.Fact{Label: l.Label, Value: l.Value})
+	}
+	return p
+}
+
+func (t *trust) accept(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, by string) (mcpadapter.Decision, error) {
+	if err := t.app.pins.Accept(s.Name, layerLaunch, fp.Digest, by, t.app.now()); err != nil {
+		return mcpadapter.Decision{}, fmt.Errorf("keep the pin of %s: %w", s.Name, err)
+	}
+	err := t.publish(ctx, event.TypePinAccepted, s.Name, fp.Digest, previous, by, false)
+	return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, err
+}
+
+func (t *trust) refuse(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, by string) (mcpadapter.Decision, error) {
+	if previous == "" { // the accepted pin of a changed launch stays
+		if err := t.app.pins.Refuse(s.Name, layerLaunch, fp.Digest, by, t.app.now()); err != nil {
+			return mcpadapter.Decision{}, fmt.Errorf("keep the refusal of %s: %w", s.Name, err)
+		}
+	}
+	err := t.publish(ctx, event.TypePinRefused, s.Name, fp.Digest, previous, by, false)
+	reason := "its launch was refused by " + by
+	if previous != "" {
+		reason = reasonChanged
+	}
+	return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: reason}, err
+}
+
+// publish records a step of a pin's life as an event and a ledger entry.
+func (t *trust) publish(ctx context.Context, typ event.Type, binding, fp, previous, by string, once bool) error {
+	ev := &event.PinChanged{Binding: binding, Layer: layerLaunch, Fingerprint: fp, Previous: previous, By: by, Once: once}
+	ev.Type = typ
+	detail := string(typ)
+	if once {
+		detail += ".once"
+	}
+	return t.app.Session.Publish(ctx, ev, ledger.Draft{
+		Kind: ledger.KindPin, Session: t.app.Session.ID(), Binding: binding, Pin: fp, Answerer: by, Detail: detail,
+	})
+}
+
+// failureCode is the exit code of one required binding's failure.
+func failureCode(f mcpadapter.BindingFailure) exit.Code {
+	var mismatch *stdio.SHA256MismatchError
+	switch {
+	case errors.As(f.Err, &mismatch), f.Class == classIntegrity:
+		return exit.Integrity
+	case f.Class == classUntrusted:
+		return exit.GateRefused
+	case f.Class == classConfig:
+		return exit.Usage
+	}
+	return exit.Unreachable
+}
+
+const (
+	classIntegrity client.Class = "integrity"
+	classUntrusted client.Class = "untrusted"
+	classConfig    client.Class = "config"
+)
