@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,20 +140,48 @@ func (t *Tree) line(n ast.Node) int { return t.fset.Position(n.Pos()).Line }
 
 func (t *Tree) at(f *File, line int) string { return f.Path + ":" + strconv.Itoa(line) }
 
-// Tagged reports whether the file is built only with one of the given build tags.
+// maxConstraintTags bounds the enumeration in Tagged.
+const maxConstraintTags = 16
+
+// Tagged reports whether the file is never built without one of the given build tags,
+// whatever the other tags are.
 func (f *File) Tagged(tags ...string) bool {
 	if f.Constraint == nil {
 		return false
 	}
-	without := func(tag string) bool {
-		for _, t := range tags {
-			if t == tag {
-				return false
-			}
+	var free []string // every other tag of the constraint
+	eachTag(f.Constraint, func(tag string) {
+		if !slices.Contains(tags, tag) && !slices.Contains(free, tag) {
+			free = append(free, tag)
 		}
-		return true
+	})
+	if len(free) > maxConstraintTags {
+		return false
 	}
-	return !f.Constraint.Eval(without)
+	for set := range 1 << len(free) {
+		if f.Constraint.Eval(func(tag string) bool {
+			i := slices.Index(free, tag)
+			return i >= 0 && set&(1<<i) != 0
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func eachTag(x constraint.Expr, visit func(string)) {
+	switch x := x.(type) {
+	case *constraint.TagExpr:
+		visit(x.Tag)
+	case *constraint.NotExpr:
+		eachTag(x.X, visit)
+	case *constraint.AndExpr:
+		eachTag(x.X, visit)
+		eachTag(x.Y, visit)
+	case *constraint.OrExpr:
+		eachTag(x.X, visit)
+		eachTag(x.Y, visit)
+	}
 }
 
 // inTree reports whether a slash-separated path is root or lies below it.
