@@ -43,6 +43,8 @@ type Request struct {
 	Limits Limits
 	// Strict tolerates nothing that deviates from the revision.
 	Strict bool
+	// Tolerances were applied by the caller and are recorded with the others.
+	Tolerances []string
 	Now    time.Time
 }
 
@@ -57,7 +59,7 @@ type familyPages struct {
 // result Prev itself, when the digest is Prev's. Errors are *protocol.Error.
 func Fetch(ctx context.Context, l Lister, r Request) (g *Generation, changed bool, err error) {
 	r.Limits = r.Limits.withDefaults()
-	f := &fetcher{l: l, r: r}
+	f := &fetcher{l: l, r: r, tolerances: slices.Clone(r.Tolerances)}
 	families := map[Family]familyPages{}
 	if r.Prev != nil && r.Families != nil {
 		for fam, pages := range r.Prev.families {

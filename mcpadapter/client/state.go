@@ -131,6 +131,8 @@ type Status struct {
 	Server     catalog.Server
 	Peer       wire.Diagnostics
 	Inflight   int
+	// Tolerances were applied on this connection beyond the generation's.
+	Tolerances []string
 	// Probe says why the newest revision was not used, or "".
 	Probe string
 }

@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/harness/schema"
+	"github.com/looprig/looprig/mcpadapter/internal/protocol"
+)
+
+// RequestCapFactor times RequestTimeout is the hard bound of a request whose
+// progress keeps renewing its time.
+const RequestCapFactor = 10
+
+// Progress is one progress report; Message is raw.
+type Progress = protocol.Progress
+
+// Result is a tool's answer as received.
+type Result = protocol.Result
+
+// Invocation is one logical tool call.
+type Invocation struct {
+	// ID joins the call with the questions that arise from it.
+	ID   string
+	Name string
+	// Args is sent byte for byte: one compact JSON object.
+	Args     json.RawMessage
+	Progress func(Progress)
+}
+
+// Reply is what came of an Invocation, also when it failed.
+type Reply struct {
+	Result *Result
+	// Attempts counts the sends, Sent says that there was one.
+	Attempts int
+	Sent     bool
+	// Waited is the time spent on the server, questions excluded.
+	Waited time.Duration
+}
+
+// Fresh waits, at most FreshWait, while the tool listing is known to be stale.
+// It fails with ErrStale, or an *Error when calls are not served at all.
+func (c *Client) Fresh(ctx context.Context) error {
+	conn, err := c.serving("tools/call")
+	if err != nil {
+		return err
+	}
+	return conn.fresh(ctx)
+}
+
+// serving returns the connection that requests go to.
+func (c *Client) serving(op string) (*connection, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.refusing:
+		return nil, closedError(op)
+	case c.conn == nil && serving(c.st.State):
+		return nil, &protocol.Error{Class: protocol.ClassClosed, Op: op, Message: "the connection has just ended"}
+	case !serving(c.st.State):
+		return nil, &protocol.Error{Class: protocol.ClassClosed, Op: op, Message: fmt.Sprintf("the binding is %s", c.st.State)}
+	}
+	return c.conn, nil
+}
+
+// Invoke makes one call. It is never sent again by itself; errors are *Error,
+// and Reply.Sent tells whether the server may have seen it.
+func (c *Client) Invoke(ctx context.Context, inv Invocation) (Reply, error) {
+	var reply Reply
+	var attempts atomic.Int32 // a send may be told of while the call is given up
+	err := c.do(ctx, "tools/call", inv.ID, &reply.Waited, func(ctx context.Context, sess Session, clk *clock) error {
+		req := protocol.CallRequest{
+			ID: inv.ID, Name: inv.Name, Args: inv.Args,
+			Attempt: func(n int) { attempts.Store(int32(n)) }, //nolint:gosec // bounded by the rounds of a call
+		}
+		if inv.Progress != nil {
+			req.Progress = func(p protocol.Progress) {
+				clk.renew()
+				inv.Progress(p)
+			}
+		}
+		var err error
+		reply.Result, err = sess.CallTool(ctx, req)
+		return err
+	})
+	var pe *protocol.Error
+	reply.Attempts = int(attempts.Load())
+	if err == nil || errors.As(err, &pe) && pe.Sent {
+		reply.Attempts = max(reply.Attempts, 1)
+	}
+	reply.Sent = reply.Attempts > 0
+	return reply, err
+}
+
+// do runs one request under the clocks, the slots and the states.
+func (c *Client) do(ctx context.Context, op, id string, waited *time.Duration, f func(context.Context, Session, *clock) error) error {
+	conn, err := c.enter(op)
+	if err != nil {
+		return err
+	}
+	defer c.leave()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(conn.ctx, func() { cancel(context.Cause(conn.ctx)) })
+	defer stop()
+	clk := conn.clocks.start(id, c.def.RequestTimeout, RequestCapFactor*c.def.RequestTimeout, func() { cancel(errTimeout) })
+	defer func() {
+		d := clk.stop()
+		if waited != nil {
+			*waited = d
+		}
+	}()
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return c.explain(ctx, op, &protocol.Error{Class: protocol.ClassCancelled, Op: op, Message: "ended before it was sent"})
+	}
+	if err := f(ctx, conn.session(), clk); err != nil {
+		return c.explain(ctx, op, err)
+	}
+	return nil
+}
+
+func (c *Client) enter(op string) (*connection, error) {
+	conn, err := c.serving(op)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refusing {
+		return nil, closedError(op)
+	}
+	c.inflight++
+	return conn, nil
+}
+
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inflight--
+	c.wake()
+}
+
+// explain gives a request that ended with its context the class of why.
+func (c *Client) explain(ctx context.Context, op string, err error) error {
+	var pe *protocol.Error
+	if !errors.As(err, &pe) {
+		pe = &protocol.Error{Class: protocol.ClassProtocol, Op: op, Message: "failed", Err: err, Sent: true}
+	}
+	if ctx.Err() == nil {
+		return pe
+	}
+	switch pe.Class {
+	case protocol.ClassCancelled, protocol.ClassTimeout, protocol.ClassClosed, protocol.ClassProtocol:
+	default:
+		return pe
+	}
+	out := *pe
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
+		out.Class = protocol.ClassTimeout
+		out.Message = fmt.Sprintf("no answer within %s (setting requestTimeout)", c.def.RequestTimeout)
+	case errors.Is(cause, errLost):
+		out.Class, out.Message = protocol.ClassLost, "the connection ended"
+	case errors.Is(cause, errClosed):
+		out.Class, out.Message = protocol.ClassClosed, "the binding was closed"
+	case errors.Is(cause, context.DeadlineExceeded):
+		out.Class, out.Message = protocol.ClassTimeout, "the caller's time ran out"
+	default:
+		out.Class, out.Message = protocol.ClassCancelled, "cancelled"
+	}
+	return &out
+}
+
+// ReadResource reads a resource and returns the raw result.
+func (c *Client) ReadResource(ctx context.Context, uri string) (out json.RawMessage, err error) {
+	err = c.do(ctx, "resources/read", "", nil, func(ctx context.Context, s Session, _ *clock) (err error) {
+		out, err = s.ReadResource(ctx, uri)
+		return err
+	})
+	return out, err
+}
+
+// GetPrompt gets a prompt; args is a JSON object of strings or nil.
+func (c *Client) GetPrompt(ctx context.Context, name string, args json.RawMessage) (out json.RawMessage, err error) {
+	err = c.do(ctx, "prompts/get", "", nil, func(ctx context.Context, s Session, _ *clock) (err error) {
+		out, err = s.GetPrompt(ctx, name, args)
+		return err
+	})
+	return out, err
+}
+
+// Call sends one raw request. It refuses tools/call, so that it is no way round
+// policy, and the methods of the handshake.
+func (c *Client) Call(ctx context.Context, method string, params json.RawMessage) (out json.RawMessage, err error) {
+	switch method {
+	case "tools/call", "initialize", "server/discover", "subscriptions/listen":
+		return nil, &protocol.Error{Class: protocol.ClassConfig, Op: method, Message: "not available as a raw request"}
+	}
+	err = c.do(ctx, method, "", nil, func(ctx context.Context, s Session, _ *clock) (err error) {
+		out, err = s.Request(ctx, method, params)
+		return err
+	})
+	return out, err
+}
+
+// Notify sends one raw notification.
+func (c *Client) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return c.do(ctx, method, "", nil, func(ctx context.Context, s Session, _ *clock) error {
+		return s.Notify(ctx, method, params)
+	})
+}
+
+// ListTools lists the tools of the newest generation that are not withheld.
+func (c *Client) ListTools(context.Context) ([]ToolDescriptor, error) {
+	g := c.Generation()
+	if g == nil {
+		return nil, &protocol.Error{Class: protocol.ClassClosed, Op: "tools/list", Message: "nothing was discovered yet"}
+	}
+	var out []ToolDescriptor
+	for _, t := range g.Tools {
+		if t.Withheld == "" {
+			out = append(out, ToolDescriptor{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+		}
+	}
+	return out, nil
+}
+
+// CallTool calls a tool for a host that uses a Client alone and returns the raw
+// result. The arguments are compacted; duplicate keys are refused.
+func (c *Client) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	compact, err := schema.Compact(args)
+	if err != nil {
+		return nil, &protocol.Error{Class: protocol.ClassConfig, Op: "tools/call", Message: "the arguments are not usable: " + err.Error(), Err: err}
+	}
+	reply, err := c.Invoke(ctx, Invocation{Name: name, Args: compact})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Result.Raw, nil
+}
+
+// Serving reports whether calls are served now, and the state.
+func (c *Client) Serving() (State, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refusing && serving(c.st.State) {
+		return integration.StateRetiring, false
+	}
+	return c.st.State, serving(c.st.State) && c.conn != nil
+}

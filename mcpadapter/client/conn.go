@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/looprig/looprig/internal/safetext"
+	"github.com/looprig/looprig/mcpadapter/catalog"
+	"github.com/looprig/looprig/mcpadapter/internal/protocol"
+)
+
+// maxTolerances bounds the tolerances that one connection remembers.
+const maxTolerances = 32
+
+// connection is one session with its clocks, its questions and its staleness.
+type connection struct {
+	c      *Client
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	clocks *clocks
+	wg     sync.WaitGroup // the refresher
+	wake   chan struct{}  // tells the refresher of new staleness
+
+	mu         sync.Mutex
+	sess       Session
+	stale      map[catalog.Family]*staleness
+	lastFetch  map[catalog.Family]time.Time
+	failures   int
+	changed    chan struct{} // closed and replaced when staleness ends or a refresh fails
+	tolerances map[string]bool
+}
+
+func newConnection(c *Client) *connection {
+	conn := &connection{
+		c: c, clocks: newClocks(), wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		stale: map[catalog.Family]*staleness{}, lastFetch: map[catalog.Family]time.Time{}, tolerances: map[string]bool{},
+	}
+	conn.ctx, conn.cancel = context.WithCancelCause(c.ctx)
+	return conn
+}
+
+func (conn *connection) session() Session {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.sess
+}
+
+func (conn *connection) begin(s Session) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.sess = s
+}
+
+// close ends the session and what belongs to it within limit.
+func (conn *connection) close(limit time.Duration) {
+	sess := conn.session()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if sess != nil {
+			_ = sess.Close() // the session's end is what matters, not how it takes it
+		}
+		conn.cancel(errLost)
+		conn.wg.Wait()
+	}()
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-closed:
+	case <-t.C:
+		conn.cancel(errLost)
+		conn.c.notice("close_slow", "warn", "the connection did not close within %s", limit)
+	}
+}
+
+// options are what a session is made with.
+func (conn *connection) options() protocol.Options {
+	c := conn.c
+	opt := protocol.Options{
+		Dialer: c.def.Transport.Dialer(), Wire: c.def.wireOptions(),
+		Revision: c.def.Revision, Limits: c.def.protocolLimits(), ClientVersion: c.def.Version,
+	}
+	c.mu.Lock()
+	if c.seen != nil {
+		opt.KnownRevision = c.seen.Revision
+	}
+	c.mu.Unlock()
+	if f := c.deps.Observer.Stderr; f != nil {
+		opt.Wire.Stderr = func(line []byte) { f(safetext.ToLine(string(line)).String()) }
+		opt.Wire.Noise = func(line []byte) { f("stdout: " + safetext.ToLine(string(line)).String()) }
+	}
+	opt.Handlers = protocol.Handlers{
+		ElicitComplete: c.deps.Observer.ElicitComplete,
+		ListChanged:    conn.listChanged,
+		Tolerated:      func(code, detail string) { conn.tolerate(code + ": " + safetext.ToLineN(detail, 200).String()) },
+		Dropped: func(code string, count int) {
+			c.notice("dropped_"+code, "info", "%d inbound messages were dropped (%s)", count, code)
+		},
+		Refused: func(method, reason, _ string) {
+			c.notice("request_refused", "warn", "the server's request %s was refused: %s", safetext.Ident(method), reason)
+		},
+	}
+	if f := c.deps.Observer.Log; f != nil {
+		opt.Handlers.Log = func(level, logger string, data json.RawMessage) {
+			f(safetext.ToLineN(level, 32).String(), safetext.ToLineN(logger, 200).String(), cleanJSON(data))
+		}
+	}
+	if c.def.Elicitation && c.deps.Elicit != nil {
+		opt.Handlers.Elicit = conn.elicit
+	}
+	return opt
+}
+
+// elicit passes a question on; the clocks that it holds up stand still.
+func (conn *connection) elicit(ctx context.Context, req protocol.ElicitRequest) (protocol.ElicitResult, error) {
+	defer conn.clocks.pause(req.CallID)()
+	ctx, cancel := context.WithTimeout(ctx, conn.c.def.ElicitTimeout)
+	defer cancel()
+	stop := context.AfterFunc(conn.ctx, cancel)
+	defer stop()
+	return conn.c.deps.Elicit(ctx, req)
+}
+
+func (conn *connection) tolerate(text string) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if len(conn.tolerances) < maxTolerances {
+		conn.tolerances[text] = true
+	}
+}
+
+func (conn *connection) toleranceList() []string {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return slices.Sorted(maps.Keys(conn.tolerances))
+}
+
+// request asks for the families, nil meaning all, on top of what is known.
+func (conn *connection) request(info protocol.Info, families []catalog.Family) catalog.Request {
+	c := conn.c
+	return catalog.Request{
+		Binding: c.def.Name, Info: info, Families: families, Prev: c.Generation(), Limits: c.def.Limits.catalog(),
+		Strict: c.def.Compat == CompatStrict, Tolerances: conn.toleranceList(), Now: c.deps.Now(),
+	}
+}
+
+// fetchError says why a refresh failed, in words of the host.
+func fetchError(err error) (Class, string) {
+	var pe *protocol.Error
+	if errors.As(err, &pe) {
+		return pe.Class, pe.Error()
+	}
+	return protocol.ClassProtocol, fmt.Sprintf("refresh failed: %v", err)
+}

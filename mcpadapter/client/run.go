@@ -1,0 +1,318 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/internal/safetext"
+	"github.com/looprig/looprig/mcpadapter/catalog"
+	"github.com/looprig/looprig/mcpadapter/internal/protocol"
+)
+
+// The pace of the checks that an idle server still answers.
+const (
+	keepaliveEvery   = 60 * time.Second
+	keepaliveTimeout = 15 * time.Second
+)
+
+// run is the client's life: connect, serve, lose, wait, connect again.
+func (c *Client) run() {
+	defer close(c.done)
+	defer c.setState(integration.StateClosed, CodeClosed, "", "", time.Time{})
+	var pace backoff
+	everReady := false
+	for c.ctx.Err() == nil {
+		conn, err := c.connect(everReady)
+		if err != nil {
+			if !c.sitOut(err, &pace, everReady) {
+				return
+			}
+			continue
+		}
+		everReady = true
+		began := time.Now()
+		end := c.serve(conn)
+		if end != nil && c.retiring() {
+			end = nil // nobody will use another connection
+			c.cancel(errClosed)
+		}
+		if end != nil {
+			c.setState(integration.StateReconnecting, end.code, end.class, end.text, time.Time{})
+		} else {
+			c.setState(integration.StateClosing, CodeClosing, "", "", time.Time{})
+		}
+		conn.close(c.def.CloseTimeout)
+		if time.Since(began) >= backoffStable {
+			pace = backoff{}
+		}
+		if end != nil && end.code == CodeLost && !c.sleep(pace.next(time.Now()), integration.StateReconnecting, end) {
+			return
+		}
+	}
+}
+
+func (c *Client) retiring() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refusing
+}
+
+// ending is why a connection is given up.
+type ending struct {
+	code  string
+	class Class
+	text  string
+}
+
+// sitOut tells of a failed attempt and waits for the next one. It returns false
+// when the client was closed.
+func (c *Client) sitOut(err error, pace *backoff, everReady bool) bool {
+	var pe *protocol.Error
+	if !errors.As(err, &pe) {
+		pe = &protocol.Error{Class: protocol.ClassProtocol, Op: "connect", Message: "failed", Err: err}
+	}
+	if pe.Diagnostics != nil {
+		c.setPeer(*pe.Diagnostics)
+	}
+	c.awaitCleanup(pe)
+	if c.ctx.Err() != nil {
+		return false
+	}
+	c.mu.Lock()
+	c.lastErr = pe
+	c.mu.Unlock()
+	end := &ending{CodeConnectFailed, pe.Class, pe.Error()}
+	if hopeless(pe.Class) {
+		c.setState(integration.StateFailed, end.code, end.class, end.text, time.Time{})
+		c.countAttempt()
+		select {
+		case <-c.kick:
+			return true
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+	now := time.Now()
+	d := pace.next(now)
+	state := integration.StateFailed
+	if everReady && !pace.impatient(now) {
+		state = integration.StateReconnecting
+	}
+	return c.sleepThen(d, state, end, c.countAttempt)
+}
+
+// awaitCleanup waits, bounded, until a failed attempt has left nothing behind:
+// one binding never has two processes.
+func (c *Client) awaitCleanup(pe *protocol.Error) {
+	if pe.Cleanup == nil {
+		return
+	}
+	t := time.NewTimer(c.def.CloseTimeout)
+	defer t.Stop()
+	select {
+	case <-pe.Cleanup:
+	case <-t.C:
+		c.notice("cleanup_slow", "warn", "a failed attempt was not cleaned up within %s", c.def.CloseTimeout)
+	}
+}
+
+func (c *Client) sleep(d time.Duration, state State, end *ending) bool {
+	return c.sleepThen(d, state, end, func() {})
+}
+
+// sleepThen shows when the next attempt is due, calls then, and waits for it.
+func (c *Client) sleepThen(d time.Duration, state State, end *ending, then func()) bool {
+	c.setState(state, end.code, end.class, end.text, c.deps.Now().Add(d))
+	then()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.kick:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+func (c *Client) countAttempt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts++
+	c.wake()
+}
+
+// connect makes one attempt: connection, discovery, first generation.
+func (c *Client) connect(again bool) (*connection, error) {
+	if again {
+		c.setState(integration.StateReconnecting, CodeStarted, "", "", time.Time{})
+	} else {
+		c.setState(integration.StateStarting, CodeStarted, "", "", time.Time{})
+	}
+	conn := newConnection(c)
+	ctx, cancel := context.WithCancelCause(conn.ctx)
+	defer cancel(nil)
+	limit := conn.clocks.start("", c.def.StartTimeout, c.def.StartTimeout, func() { cancel(errTimeout) })
+	defer limit.stop()
+
+	err := c.establish(ctx, conn, again)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errTimeout) {
+			err = timedOut(err, "start", c.def.StartTimeout, "startupTimeout")
+		}
+		if sess := conn.session(); sess != nil {
+			c.setPeer(sess.Diagnostics())
+		}
+		conn.close(c.def.CloseTimeout)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// timedOut keeps what a failed wait knew of the peer and says which bound ended
+// it.
+func timedOut(err error, op string, limit time.Duration, setting string) error {
+	out := &protocol.Error{
+		Class: protocol.ClassTimeout, Op: op, Err: err,
+		Message: fmt.Sprintf("no answer within %s (setting %s)", limit, setting),
+	}
+	var pe *protocol.Error
+	if errors.As(err, &pe) {
+		out.Diagnostics, out.Cleanup, out.Sent = pe.Diagnostics, pe.Cleanup, pe.Sent
+	}
+	return out
+}
+
+func (c *Client) establish(ctx context.Context, conn *connection, again bool) error {
+	sess, err := c.deps.Connect(ctx, conn.options())
+	if err != nil {
+		return err
+	}
+	conn.begin(sess)
+	info := sess.Info()
+	if !again {
+		c.setState(integration.StateDiscovering, CodeConnected, "", "", time.Time{})
+	}
+	c.compare(info)
+	if c.def.LogLevel != "" {
+		if err := sess.SetLogLevel(ctx, c.def.LogLevel); err != nil && ctx.Err() == nil {
+			c.notice("log_level_refused", "info", "the server does not take the log level %s", c.def.LogLevel)
+		}
+	}
+	conn.startFetch(nil)
+	gen, changed, err := catalog.Fetch(ctx, sess, conn.request(info, nil))
+	if err != nil {
+		c.rejected(err)
+		return err
+	}
+	conn.endFetch(nil, nil)
+	if changed {
+		c.setGeneration(gen)
+	}
+	c.mu.Lock()
+	select { // a wish for a new connection has just been granted
+	case <-c.kick:
+	default:
+	}
+	c.conn, c.lastErr = conn, nil
+	c.mu.Unlock()
+	c.setState(integration.StateReady, CodeDiscovered, "", "", time.Time{})
+	c.countAttempt()
+	return nil
+}
+
+// compare tells when a server that came back is another than it was.
+func (c *Client) compare(info protocol.Info) {
+	c.mu.Lock()
+	was := c.seen
+	c.seen = &info
+	c.mu.Unlock()
+	if was == nil {
+		return
+	}
+	if was.Revision != info.Revision {
+		c.notice("revision_changed", "warn", "after the reconnect the server speaks %s, before it was %s", info.Revision, was.Revision)
+	}
+	if was.ServerName != info.ServerName || was.ServerVersion != info.ServerVersion {
+		c.notice("server_changed", "warn", "after the reconnect the server says that it is another name or version than before")
+	}
+}
+
+// rejected tells of a listing that was refused for what it holds.
+func (c *Client) rejected(err error) {
+	var pe *protocol.Error
+	if !errors.As(err, &pe) || c.deps.Observer.Rejected == nil {
+		return
+	}
+	switch pe.Class {
+	case protocol.ClassCatalog, protocol.ClassOverLimit, protocol.ClassMalformed:
+	default:
+		return
+	}
+	stays := uint64(0)
+	if g := c.Generation(); g != nil {
+		stays = g.Number
+	}
+	c.deps.Observer.Rejected(stays, pe.Class, safetext.ToLine(pe.Error()).String())
+}
+
+// serve watches a connection until it ends; nil means that the client closes.
+func (c *Client) serve(conn *connection) *ending {
+	conn.wg.Add(1)
+	go conn.refresher()
+	sess := conn.session()
+	idle := time.NewTicker(keepaliveEvery)
+	defer idle.Stop()
+	missed := false
+	defer func() {
+		c.mu.Lock()
+		c.conn = nil
+		c.st.Peer = sess.Diagnostics()
+		c.mu.Unlock()
+	}()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return nil
+		case <-c.kick:
+			return &ending{CodeReconnect, "", "asked for"}
+		case <-sess.Done():
+			return lost(sess.Err())
+		case <-idle.C:
+			if c.Inflight() > 0 {
+				continue
+			}
+			if c.alive(conn, sess) {
+				missed = false
+				continue
+			}
+			if missed {
+				return &ending{CodeLost, protocol.ClassTimeout, "the server does not answer any more"}
+			}
+			missed = true
+		}
+	}
+}
+
+// alive asks whether the server still answers; an error of its own is an answer.
+func (c *Client) alive(conn *connection, sess Session) bool {
+	ctx, cancel := context.WithTimeout(conn.ctx, keepaliveTimeout)
+	defer cancel()
+	err := sess.Ping(ctx)
+	return err == nil || protocol.ClassOf(err) == protocol.ClassRemote || protocol.ClassOf(err) == protocol.ClassUnsupported
+}
+
+func lost(err error) *ending {
+	end := &ending{code: CodeLost, class: protocol.ClassOf(err), text: "the connection ended"}
+	if end.class == "" {
+		end.class = protocol.ClassLost
+	}
+	if err != nil {
+		end.text = err.Error()
+	}
+	return end
+}
