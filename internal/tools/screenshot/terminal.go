@@ -33,7 +33,7 @@ type terminal struct {
 	version int // counts what was written to the screen
 
 	pumps sync.WaitGroup
-	exit  chan error // the end of the program
+	ended chan struct{} // closed when the program is gone
 }
 
 // start runs the program. The caller closes the terminal.
@@ -45,14 +45,17 @@ func start(ctx context.Context, binary, home string, s scene) (*terminal, error)
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, binary, s.args...)
 	cmd.Env = append(os.Environ(), "LOOPRIG_HOME="+home, "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=")
-	t := &terminal{pty: pty, cmd: cmd, stop: cancel, emu: vt.NewEmulator(s.width, s.height), exit: make(chan error, 1)}
+	t := &terminal{pty: pty, cmd: cmd, stop: cancel, emu: vt.NewEmulator(s.width, s.height), ended: make(chan struct{})}
 	if err := pty.Start(cmd); err != nil {
 		cancel()
 		return nil, errors.Join(err, pty.Close())
 	}
 	t.pumps.Go(t.pumpOutput)
 	t.pumps.Go(t.pumpReplies)
-	go func() { t.exit <- xpty.WaitProcess(ctx, cmd) }() // awaited by close
+	go func() { // awaited by close
+		defer close(t.ended)
+		_ = xpty.WaitProcess(ctx, cmd) // a program that is interrupted reports so
+	}()
 	return t, nil
 }
 
@@ -79,10 +82,10 @@ func (t *terminal) pumpReplies() { _, _ = io.Copy(t.pty, t.emu) }
 func (t *terminal) close() error {
 	_ = t.cmd.Process.Signal(os.Interrupt) // it may be gone; Windows cannot
 	select {
-	case <-t.exit:
+	case <-t.ended:
 	case <-time.After(quitLimit):
 		killGroup(t.cmd.Process)
-		<-t.exit
+		<-t.ended
 	}
 	t.stop()
 	killGroup(t.cmd.Process)
