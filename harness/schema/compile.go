@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -43,11 +42,15 @@ func Compile(raw []byte, lim Limits) (*Schema, error) {
 // compile fills s from a decoded document, which it changes.
 func (s *Schema) compile(doc any) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case stop:
+			err = r.err
+		default:
 			err = &Error{Code: CodeInternal, Message: "the schema library failed on this schema"}
 		}
 	}()
-	began := time.Now()
+	s.met.start("compiling", s.lim.CompileTime)
 	patterns := newPatternSet(s.met)
 	sc := &scan{lim: s.lim, patterns: patterns, unusual: map[string]struct{}{}}
 	if err := sc.walk(doc, "", atSchema); err != nil {
@@ -57,18 +60,15 @@ func (s *Schema) compile(doc any) (err error) {
 	if err != nil {
 		return err
 	}
-	g := newGraph(roots)
+	g, err := newGraph(roots, s.lim)
+	if err != nil {
+		return err
+	}
 	if err := g.check(s.lim); err != nil {
 		return err
 	}
 	for _, n := range g.nodes {
 		install(n, s.met)
-	}
-	if d := time.Since(began); d > s.lim.CompileTime {
-		return &Error{
-			Code: CodeOverLimit, Message: "compiling takes too long (milliseconds)",
-			Limit: s.lim.CompileTime.Milliseconds(), Size: d.Milliseconds(), Setting: "schemaCompileTime",
-		}
 	}
 	s.root = roots[0]
 	s.unchecked = sc.unchecked

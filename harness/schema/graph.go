@@ -27,7 +27,7 @@ type graph struct {
 
 // newGraph collects what is reachable from the roots. The first root is the
 // schema itself; the others are possible targets of dynamic references.
-func newGraph(roots []*jsonschema.Schema) *graph {
+func newGraph(roots []*jsonschema.Schema, lim Limits) (*graph, error) {
 	g := &graph{index: map[*jsonschema.Schema]int{}}
 	for _, r := range roots {
 		g.add(r)
@@ -36,13 +36,15 @@ func newGraph(roots []*jsonschema.Schema) *graph {
 		g.edges = append(g.edges, nil)
 		g.outgoing(i)
 	}
-	g.dynamic()
+	if err := g.dynamic(lim.Nodes); err != nil {
+		return nil, err
+	}
 	for _, es := range g.edges {
 		slices.SortFunc(es, func(a, b edge) int {
 			return cmp.Compare(g.nodes[a.to].Location, g.nodes[b.to].Location)
 		})
 	}
-	return g
+	return g, nil
 }
 
 func (g *graph) add(s *jsonschema.Schema) int {
@@ -99,8 +101,8 @@ func (g *graph) linkAny(from int, inPlace bool, v any) {
 }
 
 // dynamic adds an edge from every dynamic reference to everything that it may
-// mean at run time.
-func (g *graph) dynamic() {
+// mean at run time, at most limit edges: each counts as an expansion.
+func (g *graph) dynamic(limit int) error {
 	anchors := map[string][]*jsonschema.Schema{}
 	var recursive []*jsonschema.Schema
 	for _, s := range g.nodes {
@@ -111,14 +113,24 @@ func (g *graph) dynamic() {
 			recursive = append(recursive, s)
 		}
 	}
+	added := 0
 	for i, s := range g.nodes {
+		var targets []*jsonschema.Schema
 		if s.DynamicRef != nil && s.DynamicRef.Anchor != "" {
-			g.link(i, true, true, anchors[s.DynamicRef.Anchor]...)
+			targets = append(targets, anchors[s.DynamicRef.Anchor]...)
 		}
 		if s.RecursiveRef != nil {
-			g.link(i, true, true, recursive...)
+			targets = append(targets, recursive...)
 		}
+		if added += len(targets); added > limit {
+			return &Error{
+				Code: CodeOverLimit, Message: "schema too large once its references are expanded",
+				Limit: int64(limit), Size: int64(added), Setting: "schemaNodes",
+			}
+		}
+		g.link(i, true, true, targets...)
 	}
+	return nil
 }
 
 // check refuses a graph whose use could not be bounded.

@@ -59,6 +59,7 @@ func (ps *patternSet) get(text string) *pattern {
 	if p, ok := ps.patterns[text]; ok {
 		return p
 	}
+	ps.meter.inTime()
 	p := &pattern{text: text, meter: ps.meter}
 	ps.patterns[text] = p
 	if len(text) > maxPatternBytes {

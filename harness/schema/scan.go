@@ -16,6 +16,7 @@ const (
 	objectsPerNode   = 2       // JSON objects, likewise
 	maxPointerBytes  = 2 << 20 // all pointers to subschemas together
 	maxUnusualRefs   = 64      // references to places that hold no subschema by any keyword
+	maxIDs           = 256     // schemas with an id of their own: the library searches them for each schema
 	largestIntegerKw = 1 << 31 // a larger maxLength and its like say nothing more
 )
 
@@ -48,6 +49,7 @@ type scan struct {
 	values    int
 	objects   int
 	ptrBytes  int
+	ids       int
 	unusual   map[string]struct{}
 	unchecked []string // pointers to keywords that are left to the server
 	anchors   []string // pointers to schemas that a dynamic reference may reach
@@ -91,6 +93,7 @@ func (s *scan) over(msg string, limit, size int, setting string) error {
 }
 
 func (s *scan) object(m map[string]any, ptr string, pos position) error {
+	s.patterns.meter.inTime()
 	if pos == atSchema {
 		if err := s.keywords(m, ptr); err != nil {
 			return err
@@ -118,6 +121,13 @@ func (s *scan) keywords(m map[string]any, ptr string) error {
 			if len(s.unusual) > maxUnusualRefs {
 				return s.over("schema with too many references to unusual places", maxUnusualRefs, len(s.unusual), "schemaUnusualRefs")
 			}
+		}
+	}
+	_, id4 := m["id"].(string)
+	_, id := m["$id"].(string)
+	if id || id4 {
+		if s.ids++; s.ids > maxIDs {
+			return s.over("schema with too many ids", maxIDs, s.ids, "schemaIDs")
 		}
 	}
 	if _, ok := m["$dynamicAnchor"].(string); ok {

@@ -43,7 +43,8 @@ type Limits struct {
 	// JSONDepth is how deeply objects and arrays may nest, in schemas and in
 	// instances.
 	JSONDepth int
-	// CompileTime bounds compiling.
+	// CompileTime bounds reading a schema and compiling its patterns; what the
+	// library does after that is bounded by the counts above.
 	CompileTime time.Duration
 	// ValidateTime bounds one validation, whatever the schema and the instance.
 	ValidateTime time.Duration

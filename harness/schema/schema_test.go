@@ -79,7 +79,21 @@ func TestCompileRefuses(t *testing.T) {
 		{"too many bytes", `{"description":"` + strings.Repeat("x", 256<<10) + `"}`, CodeOverLimit},
 		{"too deep JSON", strings.Repeat(`{"not":`, 65) + `true` + strings.Repeat(`}`, 65), CodeOverLimit},
 		{"too deep schemas", strings.Repeat(`{"not":`, 40) + `{"type":"string"}` + strings.Repeat(`}`, 40), CodeOverLimit},
-		{"long names", `{"properties":{"` + strings.Repeat("n", 100<<10) + `":{"properties":{` + strings.Repeat(`"a":{},`, 0) + manyProperties(200) + `}}}}`, CodeOverLimit},
+		{"long names", `{"properties":{"` + strings.Repeat("n", 100<<10) + `":{"properties":{` + manyProperties(200) + `}}}}`, CodeOverLimit},
+		{"too many ids", `{"$defs":{` + func() string {
+			var b strings.Builder
+			for i := range 300 {
+				fmt.Fprintf(&b, `"d%d":{"$id":"i%d"},`, i, i)
+			}
+			return b.String()
+		}() + `"last":{}}}`, CodeOverLimit},
+		{"references to unusual places", `{"x":{"y":{}},"allOf":[` + strings.Repeat(`{"$ref":"#/x/y"},`, 2) + func() string {
+			var b strings.Builder
+			for i := range 65 {
+				fmt.Fprintf(&b, `{"$ref":"#/x/y%d"},`, i)
+			}
+			return b.String()
+		}() + `true]}`, CodeOverLimit},
 		{"huge exponent", `{"maximum":1e999999999}`, CodeOverLimit},
 		{"huge exponent with zeros", `{"multipleOf":1e-0000999999999999999999999}`, CodeOverLimit},
 		{"network reference", `{"$ref":"https://evil.example/schema.json"}`, CodeExternal},
@@ -322,5 +336,28 @@ func TestRawIsACopy(t *testing.T) {
 	s.Raw()[0] = 'x'
 	if string(s.Raw()) != string(in) {
 		t.Error("Raw shares its bytes")
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	raw := []byte(`{"type":"object","properties":{"q":{"type":"string","minLength":1},"n":{"type":"integer","minimum":0},"tags":{"type":"array","items":{"type":"string"}}},"required":["q"],"additionalProperties":false}`)
+	for b.Loop() {
+		if _, err := Compile(raw, Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkValidate(b *testing.B) {
+	s, err := Compile([]byte(`{"type":"object","properties":{"q":{"type":"string","minLength":1},"n":{"type":"integer","minimum":0},"tags":{"type":"array","items":{"type":"string"}}},"required":["q"],"additionalProperties":false}`), Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	instance := []byte(`{"q":"text","n":3,"tags":["a","b"]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Validate(instance); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

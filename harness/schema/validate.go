@@ -16,7 +16,7 @@ func (s *Schema) Validate(instance []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.met.start(s.lim.ValidateTime)
+	s.met.start("validating", s.lim.ValidateTime)
 	s.met.unknownMatches = true
 	err = s.run(v)
 	var misfit *jsonschema.ValidationError
