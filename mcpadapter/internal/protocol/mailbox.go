@@ -165,10 +165,7 @@ func (m *mailbox) drain(s *Session) {
 func (m *mailbox) deliverRound(s *Session) bool {
 	h := &s.handlers
 	m.mu.Lock()
-	stale := m.stale
-	if len(stale) > 0 {
-		m.stale = map[Family]staleFamily{}
-	}
+	stale := takeAll(&m.stale)
 	id, hasID := m.completes.pop()
 	uri, hasURI := m.updates.pop()
 	entry, hasLog := m.logs.pop()
@@ -196,13 +193,7 @@ func (m *mailbox) deliverRound(s *Session) bool {
 
 func (m *mailbox) deliverCounts(s *Session) {
 	m.mu.Lock()
-	counts, tolerated := m.counts, m.tolerated
-	if len(counts) > 0 {
-		m.counts = map[string]int{}
-	}
-	if len(tolerated) > 0 {
-		m.tolerated = map[string]string{}
-	}
+	counts, tolerated := takeAll(&m.counts), takeAll(&m.tolerated)
 	m.mu.Unlock()
 	for code, n := range counts {
 		if s.handlers.Dropped != nil {
@@ -214,6 +205,17 @@ func (m *mailbox) deliverCounts(s *Session) {
 			s.guarded(func() { s.handlers.Tolerated(code, detail) })
 		}
 	}
+}
+
+// takeAll empties a map and returns what it held, nil for nothing; the caller
+// holds the lock and owns the result.
+func takeAll[K comparable, V any](m *map[K]V) map[K]V {
+	if len(*m) == 0 {
+		return nil
+	}
+	taken := *m
+	*m = make(map[K]V, len(taken))
+	return taken
 }
 
 // guarded calls a handler under recover.
