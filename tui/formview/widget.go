@@ -26,7 +26,7 @@ func (fl *field) open(w int, th *theme.Theme) {
 		return
 	}
 	fl.guard(func() {
-		fl.widget = fl.build(max(w, 10)).WithTheme(styles(th)).WithKeyMap(keys())
+		fl.widget = fl.build(max(w, 10), styles(th)).WithKeyMap(keys())
 		fl.size(max(w, 10))
 		fl.widget.Focus()
 		if fl.f.Kind == form.KindMulti {
@@ -41,16 +41,22 @@ func (fl *field) open(w int, th *theme.Theme) {
 // close drops the widget; its value is in the field.
 func (fl *field) close() { fl.widget = nil }
 
-func (fl *field) build(w int) huh.Field {
+// build sets the styles first: without them huh makes its default ones for
+// every row that it measures.
+func (fl *field) build(w int, th huh.Theme) huh.Field {
 	switch fl.f.Kind {
 	case form.KindBoolean, form.KindChoice:
-		return huh.NewSelect[int]().Value(&fl.pick).Options(fl.huhOptions(w - 4)...)
+		s := huh.NewSelect[int]()
+		s.WithTheme(th)
+		return s.Value(&fl.pick).Options(fl.huhOptions(w - 4)...)
 	case form.KindMulti:
-		return huh.NewMultiSelect[int]().Filterable(false).Value(&fl.picks).Options(fl.huhOptions(w - 8)...)
+		m := huh.NewMultiSelect[int]().Filterable(false)
+		m.WithTheme(th)
+		return m.Value(&fl.picks).Options(fl.huhOptions(w - 8)...)
 	case form.KindRaw:
-		return huh.NewText().ExternalEditor(false).CharLimit(rawChars).Lines(rawRows).Value(&fl.text)
+		return huh.NewText().ExternalEditor(false).CharLimit(rawChars).Lines(rawRows).Value(&fl.text).WithTheme(th)
 	default:
-		return huh.NewInput().Prompt("").Value(&fl.text)
+		return huh.NewInput().Prompt("").Value(&fl.text).WithTheme(th)
 	}
 }
 
