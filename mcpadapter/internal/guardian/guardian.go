@@ -113,6 +113,15 @@ func Start() (*Guardian, error) {
 	return shared, shared.ensure()
 }
 
+// Running returns the process-wide guardian when its helper has been started,
+// else nil.
+func Running() *Guardian {
+	if shared.PID() == 0 {
+		return nil
+	}
+	return shared
+}
+
 // Add registers a server. Losing the helper is noticed here and mended.
 func (g *Guardian) Add(w Ward) error {
 	g.mu.Lock()

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -176,7 +177,7 @@ func (c *Conn) fail(err error) {
 func (c *Conn) heardNoise(line []byte, count int) {
 	c.noise.Store(int64(count))
 	if c.opt.Noise != nil {
-		c.opt.Noise(line)
+		c.opt.Noise(bytes.Clone(line)) // the receiver may keep it
 	}
 }
 
@@ -212,7 +213,7 @@ func (c *Conn) listen() {
 	lines := lineSplitter{emit: func(line []byte) {
 		c.tail.add(line)
 		if c.opt.Stderr != nil {
-			c.opt.Stderr(line)
+			c.opt.Stderr(bytes.Clone(line))
 		}
 	}}
 	lines.copyFrom(c.stderr)

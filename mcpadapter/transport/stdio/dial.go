@@ -31,6 +31,9 @@ func (t *Transport) dial(ctx context.Context, opt wire.Options) (*Conn, error) {
 	if err != nil {
 		warnings = append(warnings, "no guardian: this server may survive if looprig is killed")
 	}
+	if !kin.Supported {
+		warnings = append(warnings, "programs that this server starts cannot be found on this platform and may survive it")
+	}
 	guardian.SealDescriptors()
 	pipes, err := openPipes()
 	if err != nil {

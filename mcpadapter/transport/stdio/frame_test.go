@@ -51,6 +51,7 @@ func TestFramesNoiseAndOversize(t *testing.T) {
 		{"torn last", "{\"a\"", nil, 1},
 		{"utf-16", "{\x00}\x00\n\x00{}\n", []string{"{}"}[:0], 2},
 		{"invalid utf-8", "{\"a\":\"\xff\"}\n", nil, 1},
+		{"nested beyond reason", strings.Repeat("[", 30) + strings.Repeat("]", 30) + "\n", []string{strings.Repeat("[", 30) + strings.Repeat("]", 30)}, 0},
 		{"oversize", `{"id":7,"x":"` + big + "\"}\n{}\n", []string{"over id=7 method= size=115", "{}"}, 0},
 		{"oversize noise", big + "\n{}\n", []string{"{}"}, 1},
 		{"exactly at the limit", `{"x":"` + strings.Repeat("y", 56) + "\"}\n", []string{`{"x":"` + strings.Repeat("y", 56) + `"}`}, 0},
@@ -67,6 +68,17 @@ func TestFramesNoiseAndOversize(t *testing.T) {
 				t.Errorf("%s (%T): got %q noise %d, want %q noise %d", c.name, src, got, r.noise, c.want, c.noise)
 			}
 		}
+	}
+}
+
+// TestDepthBomb: nesting without end is judged without recursion.
+func TestDepthBomb(t *testing.T) {
+	t.Parallel()
+	const depth = 4 << 20
+	r := newReader(strings.NewReader(strings.Repeat("[", depth)+strings.Repeat("]", depth)+"\n{}\n"), DefaultFrameBytes, 10)
+	got, err := drain(r)
+	if !errors.Is(err, io.EOF) || fmt.Sprint(got) != "[{}]" || r.noise != 1 {
+		t.Fatalf("%d frames, noise %d, error %v", len(got), r.noise, err)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/looprig/looprig/mcpadapter/internal/guardian"
 )
 
 // playRole turns the test binary into one of the servers of the integration
@@ -16,7 +14,7 @@ var playRole func(role string)
 const roleEnv = "STDIO_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	if handled, code := guardian.Main(os.Args); handled {
+	if handled, code := HelperMain(os.Args); handled {
 		os.Exit(code)
 	}
 	if role := os.Getenv(roleEnv); role != "" && playRole != nil {
@@ -24,9 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if keeper, err := guardian.Start(); err == nil {
-			keeper.Close()
-		}
+		CloseHelper()
 		os.Exit(code)
 	}))
 }

@@ -48,11 +48,15 @@ type Family struct {
 // environment of this process, or "".
 func Marker(outer, process, connection string) string {
 	pair := process + ":" + connection
-	if outer == "" {
+	if outer == "" || len(outer) > maxOuter {
 		return pair
 	}
 	return outer + "," + pair
 }
+
+// maxOuter bounds the markers that are passed on: some thirty looprigs inside
+// each other.
+const maxOuter = 2 << 10
 
 // carries reports whether the marker value names the token.
 func carries(value, token string) bool {
