@@ -275,7 +275,7 @@ func (s *Session) Ping(ctx context.Context) error {
 	if !s.modern {
 		params = nil
 	}
-	_, e := s.roundTrip(ctx, &slot{op: method, method: method, params: params}, true)
+	_, e := s.roundTrip(ctx, &slot{op: method, method: method, params: params, aside: true}, true)
 	if e == nil || e.Class == ClassRemote {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (c *connector) probe(ctx context.Context) (*Session, *Error) {
 	})
 	if e == nil {
 		if h.initialize != nil {
-			c.probeFailed(s, h.discover.err.Message)
+			s.info.ProbeFailed = h.discover.err.Reason()
 		}
 		return s, nil
 	}
@@ -107,21 +107,23 @@ func (c *connector) probe(ctx context.Context) (*Session, *Error) {
 	if again != nil {
 		return nil, again
 	}
-	c.probeFailed(s, e.Message)
+	s.info.ProbeFailed = e.Reason()
 	return s, nil
 }
 
-// probeTime leaves at least half of the caller's time to initialize.
+// probeTime leaves at least half of the caller's time to initialize. A server
+// that is known to speak the newest revision is given all of the other half:
+// it may be slow to start, and starting it again would not help.
 func (c *connector) probeTime(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return max(min(c.opt.ProbeTimeout, time.Until(deadline)/2), time.Millisecond)
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return c.opt.ProbeTimeout
 	}
-	return c.opt.ProbeTimeout
-}
-
-func (c *connector) probeFailed(s *Session, reason string) {
-	s.info.ProbeFailed = reason
-	s.mail.tolerate(toleratedFailedProbe, reason)
+	half := time.Until(deadline) / 2
+	if c.opt.KnownRevision != Revision20260728 {
+		half = min(half, c.opt.ProbeTimeout)
+	}
+	return max(half, time.Millisecond)
 }
 
 // worthRetry says whether a fresh connection may fare better.
@@ -196,8 +198,16 @@ func (c *connector) described(s *Session, e *Error) *Error {
 	return e
 }
 
-// failureClass is implemented by errors of a transport that know their class.
-type failureClass interface{ FailureClass() string }
+// failureClass is implemented by errors of a transport that know their class,
+// wireCode by those that have a name on wires.
+type (
+	failureClass interface{ FailureClass() string }
+	wireCode     interface{ Code() string }
+)
+
+// codeSHA256Mismatch is the wire code of an executable that is not the
+// configured one.
+const codeSHA256Mismatch = "MCPServerSHA256Mismatch"
 
 // dial opens the connection, and closes one that comes too late.
 func (c *connector) dial(ctx context.Context) (wire.Conn, *Error) {
@@ -233,10 +243,13 @@ func (c *connector) dialError(ctx context.Context, err error) *Error {
 	var (
 		launch  *wire.LaunchError
 		classed failureClass
+		coded   wireCode
 	)
 	switch {
 	case errors.As(err, &classed):
 		e.Class, e.Message = Class(classed.FailureClass()), err.Error()
+	case errors.As(err, &coded) && coded.Code() == codeSHA256Mismatch:
+		e.Class, e.Message = ClassIntegrity, err.Error()
 	case errors.As(err, &launch):
 		e.Class, e.Message = ClassLaunch, launch.Error()
 	case ctx.Err() != nil:

@@ -261,7 +261,7 @@ func TestConnectEndsWithItsContext(t *testing.T) {
 
 type stuckDialer struct{ dialer }
 
-func (stuckDialer) Dial(ctx context.Context, _ wire.Options) (wire.Conn, error) {
+func (*stuckDialer) Dial(ctx context.Context, _ wire.Options) (wire.Conn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

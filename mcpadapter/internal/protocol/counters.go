@@ -35,5 +35,4 @@ const (
 	toleratedElicitationID = "no_elicitation_id"
 	toleratedUndeclared    = "undeclared_list_changed"
 	toleratedNoListen      = "no_listen_stream"
-	toleratedFailedProbe   = "failed_probe"
 )

@@ -13,6 +13,12 @@ import (
 
 const methodElicit = "elicitation/create"
 
+// answerCancel is the answer for a user who did not answer.
+const answerCancel = `{"action":"cancel"}`
+
+// errMoot ends an elicitation when the calls that may have caused it are over.
+var errMoot = errors.New("the call is over")
+
 // errTooManyPending is the answer to an elicitation over the bound.
 const errTooManyPending = "too many elicitations are pending"
 
@@ -110,25 +116,33 @@ func (s *Session) serveElicit(m tap.Message) {
 		return
 	}
 	id := bytes.Clone(m.ID)
-	ctx, cancel := context.WithTimeout(s.ctx, s.limits.ElicitTimeout)
+	ctx, moot := context.WithCancelCause(s.ctx)
+	ctx, cancel := context.WithTimeout(ctx, s.limits.ElicitTimeout)
 	if !s.inbound.add(id, cancel) {
 		cancel()
+		moot(nil)
 		<-s.elicits
 		s.mail.refuse(refusal{m.Method, "a request with an id that is in use", string(id)})
 		s.malformedFrame()
 		return
 	}
+	untie := s.table.caused(func() { moot(errMoot) })
 	s.work(func() {
+		defer moot(nil)
 		defer cancel()
+		defer untie()
 		answer, err := s.ask(ctx, req)
 		if !s.inbound.remove(id) || s.ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		switch {
+		case errors.Is(context.Cause(ctx), errMoot):
+			s.reply(id, []byte(answerCancel))
+		case err != nil:
 			s.replyError(id, codeInternal, err.Message)
-			return
+		default:
+			s.reply(id, answer)
 		}
-		s.reply(id, answer)
 	})
 }
 
@@ -158,7 +172,7 @@ func (s *Session) ask(ctx context.Context, req ElicitRequest) ([]byte, *Error) {
 		return o.answer, o.err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return []byte(`{"action":"cancel"}`), nil
+			return []byte(answerCancel), nil
 		}
 		return nil, ctxError(ctx, methodElicit)
 	}

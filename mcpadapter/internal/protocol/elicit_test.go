@@ -345,3 +345,43 @@ func TestSameIDTwice(t *testing.T) {
 		return strings.Count(strings.Join(f.d.log.all(), ""), `"action":"decline"`) == 1
 	})
 }
+
+func TestElicitationEndsWithTheCallThatCausedIt(t *testing.T) {
+	t.Parallel()
+	answer := make(chan message, 1)
+	asked := make(chan struct{}, 1)
+	f := connect(t, legacyServer(func(p *peer) {
+		p.await("tools/call")
+		p.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + formParams + `}`)
+		for {
+			m, ok := p.next()
+			if !ok {
+				return
+			}
+			if string(m.ID) == `"q"` {
+				answer <- m
+			}
+		}
+	}), pinned(Revision20251125), eliciting(func(ctx context.Context, _ ElicitRequest) (ElicitResult, error) {
+		asked <- struct{}{}
+		<-ctx.Done()
+		return ElicitResult{}, ctx.Err()
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := f.CallTool(ctx, CallRequest{Name: "x"})
+		failed <- err
+	}()
+	<-asked
+	cancel()
+	wantClass(t, <-failed, ClassCancelled)
+	select {
+	case m := <-answer:
+		if string(m.Result) != `{"action":"cancel"}` {
+			t.Fatal(m.raw)
+		}
+	case <-time.After(patience):
+		t.Fatal("the question outlived its call")
+	}
+}

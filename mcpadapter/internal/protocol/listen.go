@@ -97,7 +97,7 @@ func (l *listener) stream(filter json.RawMessage) (changed, refused bool) {
 	defer cancel()
 	over := make(chan *Error, 1)
 	if !s.work(func() {
-		_, e := s.roundTrip(ctx, &slot{op: methodListen, method: methodListen, params: params, listen: true}, true)
+		_, e := s.roundTrip(ctx, &slot{op: methodListen, method: methodListen, params: params, listen: true, aside: true}, true)
 		over <- e
 	}) {
 		return false, false

@@ -202,8 +202,11 @@ func lost(err error) *Error {
 		loss  *wire.LossError
 		noise *wire.NoiseError
 		frame *wire.FrameEndError
+		class failureClass
 	)
 	switch {
+	case errors.As(err, &class):
+		e.Class, e.Message = Class(class.FailureClass()), err.Error()
 	case errors.As(err, &loss):
 		e.Message = loss.Error()
 	case errors.As(err, &noise):

@@ -26,6 +26,9 @@ type slot struct {
 	// listen marks the long-lived stream request, to which an answer without
 	// an id is never attributed.
 	listen bool
+	// aside marks requests that never cause an elicitation: the listen stream
+	// and pings.
+	aside bool
 
 	// Guarded by the table's mutex.
 	id       int64
@@ -45,13 +48,22 @@ type table struct {
 	// gone remembers requests that were given up, so that their late replies
 	// are told from double ones.
 	gone map[int64]struct{}
+	// questions are the elicitations of a server that wait for the calls in
+	// flight when they arrived: when the last of these is over, so are they.
+	questions map[*question]struct{}
+}
+
+// question is an elicitation and the requests that may have caused it.
+type question struct {
+	causes map[int64]struct{}
+	moot   func()
 }
 
 // maxGone bounds the memory of given-up requests.
 const maxGone = 1024
 
 func newTable() *table {
-	return &table{waiting: map[int64]*slot{}, tokens: map[int64]*slot{}, gone: map[int64]struct{}{}}
+	return &table{waiting: map[int64]*slot{}, tokens: map[int64]*slot{}, gone: map[int64]struct{}{}, questions: map[*question]struct{}{}}
 }
 
 // register makes the slot findable under the id; the request counts as sent
@@ -81,6 +93,9 @@ func (t *table) finish(sl *slot) (result json.RawMessage, err *Error, answered, 
 		delete(t.waiting, sl.id)
 	}
 	delete(t.tokens, sl.token)
+	if sl.sent {
+		t.over(sl.id)
+	}
 	return sl.result, sl.err, sl.answered, sl.sent
 }
 
@@ -172,4 +187,40 @@ func (t *table) wantsCancel(sl *slot) (id int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return sl.id, sl.sent && !sl.answered && !sl.quiet
+}
+
+// caused ties an elicitation to the requests in flight; moot runs once when
+// they are all over, and not at all when there are none now. The returned
+// function unties it.
+func (t *table) caused(moot func()) (untie func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := &question{causes: map[int64]struct{}{}, moot: moot}
+	for id, sl := range t.waiting {
+		if !sl.aside {
+			q.causes[id] = struct{}{}
+		}
+	}
+	if len(q.causes) == 0 {
+		return func() {}
+	}
+	t.questions[q] = struct{}{}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.questions, q)
+	}
+}
+
+// over is called under the lock when a request is finished.
+func (t *table) over(id int64) {
+	for q := range t.questions {
+		if _, ok := q.causes[id]; !ok {
+			continue
+		}
+		if delete(q.causes, id); len(q.causes) == 0 {
+			delete(t.questions, q)
+			q.moot()
+		}
+	}
 }
