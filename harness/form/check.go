@@ -211,9 +211,13 @@ func integerBetween(lo *big.Rat, loOpen bool, hi *big.Rat, hiOpen bool) bool {
 
 // option returns the option's own spelling of a value.
 func (f Field) option(value json.RawMessage) (json.RawMessage, error) {
-	for _, o := range f.Options {
-		if schema.Equal(o.Value, value) {
-			return o.Value, nil
+	return optionIn(optionsByKey(f.Options), value)
+}
+
+func optionIn(byKey map[string]json.RawMessage, value json.RawMessage) (json.RawMessage, error) {
+	if key, err := schema.Key(value); err == nil {
+		if own, ok := byKey[key]; ok {
+			return own, nil
 		}
 	}
 	return nil, misfit("must be one of the options")
@@ -224,9 +228,10 @@ func (f Field) checkMulti(value json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, misfit("must be a list of options")
 	}
+	byKey := optionsByKey(f.Options)
 	seen := map[string]bool{}
 	for i, item := range items {
-		if items[i], err = f.option(item); err != nil {
+		if items[i], err = optionIn(byKey, item); err != nil {
 			return nil, misfitf("item %d must be one of the options", i+1)
 		}
 		if f.Unique && seen[string(items[i])] {

@@ -169,15 +169,17 @@ func ofType(v json.RawMessage, typ string) bool {
 	return false
 }
 
-func hasDuplicates(options []Option) bool {
-	for i := range options {
-		for j := range i {
-			if schema.Equal(options[i].Value, options[j].Value) {
-				return true
-			}
+func hasDuplicates(options []Option) bool { return len(optionsByKey(options)) < len(options) }
+
+// optionsByKey finds the options' own spelling of a value.
+func optionsByKey(options []Option) map[string]json.RawMessage {
+	byKey := make(map[string]json.RawMessage, len(options))
+	for _, o := range options {
+		if key, err := schema.Key(o.Value); err == nil {
+			byKey[key] = o.Value
 		}
 	}
-	return false
+	return byKey
 }
 
 // label gives every option a text of its own to be chosen by.

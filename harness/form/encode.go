@@ -140,9 +140,13 @@ func (s Schema) fit(f Field, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	if s.ValueBytes > 0 && len(value) > s.ValueBytes {
-		return nil, misfitf("is too large: %d bytes, at most %d", len(value), s.ValueBytes)
+		return nil, tooLarge(len(value), s.ValueBytes)
 	}
 	return value, nil
+}
+
+func tooLarge(size, limit int) error {
+	return misfitf("is too large: %d bytes, at most %d", size, limit)
 }
 
 // validated checks the whole object against the original schema.

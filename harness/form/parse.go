@@ -1,6 +1,7 @@
 package form
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -38,9 +39,12 @@ func ParseArguments(raw []byte, lim Limits) (Schema, error) {
 	}, nil
 }
 
+// parser parses one schema.
 type parser struct {
-	lim    Limits
-	strict bool
+	lim         Limits
+	strict      bool
+	root        object
+	definitions map[string]json.RawMessage // by reference, read when first asked for
 }
 
 func refuse(code Code, reason string) *Refusal { return &Refusal{Code: code, Reason: reason} }
@@ -71,6 +75,7 @@ func (p *parser) parse(raw []byte) (Schema, error) {
 	if err != nil {
 		return s, refuse(CodeNotObject, "the schema names no properties")
 	}
+	p.root = root
 	s.Title, s.Description = root.text("title"), root.text("description")
 	if r := p.fields(&s, root); r != nil {
 		return s, r
@@ -113,7 +118,7 @@ func (p *parser) fields(s *Schema, root object) *Refusal {
 		return r
 	}
 	for _, m := range props {
-		f, r := p.property(root, m)
+		f, r := p.property(m)
 		if r != nil {
 			return r
 		}
@@ -193,8 +198,8 @@ func (p *parser) required(root, props object) ([]string, *Refusal) {
 
 // property parses one property. A lenient parser asks for raw JSON where the
 // strict one refuses.
-func (p *parser) property(root object, m member) (Field, *Refusal) {
-	f, r := p.flat(root, m)
+func (p *parser) property(m member) (Field, *Refusal) {
+	f, r := p.flat(m)
 	if r == nil {
 		return f, nil
 	}

@@ -14,13 +14,13 @@ import (
 const maxRefs = 8
 
 // flat parses a property that one field can ask for.
-func (p *parser) flat(root object, m member) (Field, *Refusal) {
+func (p *parser) flat(m member) (Field, *Refusal) {
 	o, err := parseObject(m.value)
 	if err != nil {
 		return Field{}, refuse(CodeUnsupported, "accepts any JSON, or none")
 	}
 	if !p.strict {
-		if o, err = resolve(root, o); err != nil {
+		if o, err = p.resolve(o); err != nil {
 			return Field{}, refuse(CodeUnsupported, "uses references that a form cannot follow")
 		}
 	}
@@ -46,7 +46,7 @@ func (p *parser) flat(root object, m member) (Field, *Refusal) {
 
 // resolve follows references to definitions of the same schema, as generators
 // write them for enumerations: a plain $ref, or one alone in an allOf.
-func resolve(root, o object) (object, error) {
+func (p *parser) resolve(o object) (object, error) {
 	for range maxRefs {
 		inner := object(nil)
 		if all, ok := o.get("allOf"); ok {
@@ -59,7 +59,7 @@ func resolve(root, o object) (object, error) {
 			}
 			o = o.without("allOf")
 		} else if ref := o.text("$ref"); ref != "" {
-			target, ok := definition(root, ref)
+			target, ok := p.definition(ref)
 			if !ok {
 				return nil, errNotObject
 			}
@@ -76,22 +76,29 @@ func resolve(root, o object) (object, error) {
 	return nil, errNotObject
 }
 
-func definition(root object, ref string) (object, bool) {
-	for _, kw := range []string{"$defs", "definitions"} {
-		name, ok := strings.CutPrefix(ref, "#/"+kw+"/")
-		if !ok || strings.ContainsAny(name, "/~%") {
-			continue
+// definition finds the target of a reference to a definition of the root.
+func (p *parser) definition(ref string) (object, bool) {
+	if p.definitions == nil {
+		p.definitions = map[string]json.RawMessage{}
+		for _, kw := range []string{"$defs", "definitions"} {
+			defs, _ := p.root.get(kw)
+			all, err := parseObject(defs)
+			if err != nil {
+				continue
+			}
+			for _, m := range all {
+				if !strings.ContainsAny(m.name, "/~%") { // would be escaped in a reference
+					p.definitions["#/"+kw+"/"+m.name] = m.value
+				}
+			}
 		}
-		defs, _ := root.get(kw)
-		all, err := parseObject(defs)
-		if err != nil {
-			return nil, false
-		}
-		target, _ := all.get(name)
-		o, err := parseObject(target)
-		return o, err == nil
 	}
-	return nil, false
+	target, ok := p.definitions[ref]
+	if !ok {
+		return nil, false
+	}
+	o, err := parseObject(target)
+	return o, err == nil
 }
 
 // unwrapNull takes the null alternative out of a union: {"anyOf": [X, {"type":

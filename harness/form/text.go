@@ -12,6 +12,9 @@ import (
 // separated by commas or as a JSON list. Text is taken as it is. It fails with
 // *FieldError.
 func (s Schema) ParseText(f Field, text string) (json.RawMessage, error) {
+	if s.ValueBytes > 0 && len(text) > s.ValueBytes {
+		return nil, &FieldError{Field: f.Name, Message: tooLarge(len(text), s.ValueBytes).Error()}
+	}
 	raw, err := f.parseText(text)
 	if err == nil {
 		raw, err = s.fit(f, raw)
@@ -106,6 +109,9 @@ func (f Field) chosen(text string) (json.RawMessage, error) {
 	return f.option(json.RawMessage(text))
 }
 
+// maxParts bounds how many options one text may name.
+const maxParts = 1024
+
 func (f Field) chosenMany(text string) (json.RawMessage, error) {
 	if text == "" {
 		return json.RawMessage("[]"), nil
@@ -117,6 +123,9 @@ func (f Field) chosenMany(text string) (json.RawMessage, error) {
 	}
 	if one, err := f.chosen(text); err == nil { // a label may hold a comma
 		return joinArray([]json.RawMessage{one}), nil
+	}
+	if n := strings.Count(text, ",") + 1; n > maxParts {
+		return nil, misfitf("names %d options, at most %d", n, maxParts)
 	}
 	var items []json.RawMessage
 	for part := range strings.SplitSeq(text, ",") {

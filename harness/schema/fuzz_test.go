@@ -66,8 +66,8 @@ func bare(raw, instance []byte) bool {
 	return err == nil && s.Validate(v) == nil
 }
 
-// FuzzCanonical checks that canonical forms are fixed points, and that Equal
-// agrees with them.
+// FuzzCanonical checks that canonical forms are fixed points, and that keys
+// agree with them.
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(` {"b":[1.0,"\u00e9"],"a":{"c":null,"":true}} `))
 	f.Add([]byte(`{"a":1,"\u0061":2}`))
@@ -88,7 +88,7 @@ func FuzzCanonical(f *testing.F) {
 				t.Fatalf("%q became %q (%v)", canonical, again, err)
 			}
 		}
-		if _, err := decode(raw, DefaultJSONDepth); err == nil && !Equal(canonical, raw) {
+		if _, err := decode(raw, DefaultJSONDepth); err == nil && !equal(string(canonical), string(raw)) {
 			t.Fatalf("%q is another value than %q", canonical, raw)
 		}
 	})

@@ -32,16 +32,16 @@ func Normal(raw []byte) ([]byte, error) {
 	return rewrite(raw, DefaultJSONDepth, appendNormal)
 }
 
-// Equal reports whether two JSON texts are the same value: keys in any order,
-// numbers by value, so that 1 equals 1.0. Texts that Canonical refuses, or with
-// numbers over MaxNumberBytes or MaxNumberExponent, equal nothing.
-func Equal(a, b []byte) bool {
-	va, err := decode(a, DefaultJSONDepth)
+// Key returns a text that is the same for two JSON texts exactly if they are
+// the same value: keys in any order, numbers by value, so that 1 is 1.0. It
+// refuses what Canonical refuses, and numbers over MaxNumberBytes or
+// MaxNumberExponent.
+func Key(raw []byte) (string, error) {
+	v, err := decode(raw, DefaultJSONDepth)
 	if err != nil {
-		return false
+		return "", err
 	}
-	vb, err := decode(b, DefaultJSONDepth)
-	return err == nil && valueKey(va) == valueKey(vb)
+	return valueKey(v), nil
 }
 
 // reader reads one bounded JSON value token by token.

@@ -18,7 +18,7 @@ import (
 type node struct {
 	meter  *meter
 	never  bool
-	types  *jsonschema.Types
+	types  []string
 	enum   *valueSet
 	isOnly bool // enum came from const
 	unique bool
@@ -38,9 +38,12 @@ func install(s *jsonschema.Schema, m *meter) {
 	if s.Bool != nil && *s.Bool {
 		return
 	}
-	n := &node{meter: m, types: s.Types, unique: s.UniqueItems, format: s.Format}
+	n := &node{meter: m, unique: s.UniqueItems, format: s.Format}
 	if n.format != nil && n.format.Name == "regex" {
 		n.format = nil // would compile patterns of the instance
+	}
+	if s.Types != nil {
+		n.types = s.Types.ToStrings()
 	}
 	if s.Bool != nil {
 		n.never, s.Bool = true, nil
@@ -73,8 +76,8 @@ func (n *node) failure(v any) *failure {
 	switch {
 	case n.never:
 		return &failure{"false", "nothing is allowed here"}
-	case n.types != nil && !n.types.IsEmpty() && !typeFits(n.types, v):
-		return &failure{"type", "must be " + joinOr(n.types.ToStrings()) + ", not " + typeName(v)}
+	case len(n.types) > 0 && !typeFits(n.types, v):
+		return &failure{"type", "must be " + joinOr(n.types) + ", not " + typeName(v)}
 	case n.enum != nil && !n.enum.has(v):
 		if n.isOnly {
 			return &failure{"const", "must be " + n.enum.list()}
@@ -102,10 +105,8 @@ func (n *node) duplicate(items []any) *failure {
 	return nil
 }
 
-func typeFits(types *jsonschema.Types, v any) bool {
-	names := types.ToStrings()
-	got := typeName(v)
-	if slices.Contains(names, got) {
+func typeFits(names []string, v any) bool {
+	if slices.Contains(names, typeName(v)) {
 		return true
 	}
 	num, ok := v.(json.Number)
