@@ -30,8 +30,9 @@ func (t *turn) runBatch(batch []*call) error {
 		t.s.guarded(func() { c.prepare(t.ctx) })
 	})
 	var asking []*call
-	for _, c := range batch {
-		if c.asks() {
+	asks := make([]bool, len(batch))
+	for i, c := range batch {
+		if asks[i] = c.asks(); asks[i] {
 			asking = append(asking, c)
 		}
 	}
@@ -46,10 +47,10 @@ func (t *turn) runBatch(batch []*call) error {
 		t.s.guarded(func() { t.permit(asking) })
 	})
 	for i, c := range batch {
-		asks, before := c.asks(), predecessors(batch, ended, i)
+		before := predecessors(batch, ended, i)
 		wg.Go(func() {
 			defer close(ended[i])
-			if asks {
+			if asks[i] {
 				<-settled
 			}
 			for _, p := range before {
@@ -61,7 +62,21 @@ func (t *turn) runBatch(batch []*call) error {
 		})
 	}
 	wg.Wait()
+	for _, c := range batch {
+		if !c.over {
+			c.lost()
+		}
+	}
 	return t.s.Err()
+}
+
+// lost ends a call whose own goroutine crashed.
+func (c *call) lost() {
+	r := tool.Result{Outcome: tool.Failed, Reason: "an internal failure", Class: CodeInternal}
+	if c.started {
+		r = tool.Result{Outcome: tool.Indeterminate, Reason: "an internal failure after the call was sent", Class: CodeInternal, Sent: true}
+	}
+	c.finish(r)
 }
 
 // each runs f for every call at once and waits.

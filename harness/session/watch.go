@@ -100,7 +100,8 @@ func (w *watchers) close() {
 // WatchLoops tells of the opening, the idle boundaries and the closing of
 // loops, beginning with those that are there. Changes that the reader is too
 // slow for are merged to the newest of each loop; an opening is never left out.
-// The channel is closed when ctx or the session ends.
+// The channel is closed when ctx or the session ends, whatever has not been
+// read by then.
 func (s *Session) WatchLoops(ctx context.Context) <-chan LoopChange {
 	out := make(chan LoopChange)
 	x := &watcher{wake: make(chan struct{}, 1)}
