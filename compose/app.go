@@ -40,8 +40,9 @@ type App struct {
 	Manager *mcpadapter.Manager
 	Port    *Port
 
-	mu      sync.Mutex
-	adopter *mcpadapter.Adopter
+	mu         sync.Mutex
+	adopter    *mcpadapter.Adopter
+	unanswered *gate.Envelope
 }
 
 // Open loads the configuration, opens the database and makes the session and
@@ -68,7 +69,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	if a.pins, err = pin.Open(PinsPath(a.home)); err != nil {
 		return nil, exit.New(exit.Usage, "%w", err)
 	}
-	bindings, servers, err := a.bindings()
+	entries, err := a.bindings()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,8 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 		return nil, err
 	}
 	a.trust = newTrust(a)
-	a.Manager, err = mcpadapter.NewManager(bindings, mcpadapter.Deps{
+	a.Port = &Port{app: a, list: entries}
+	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide,
 	})
@@ -84,7 +86,6 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 		usage := exit.New(exit.Usage, "%w", err)
 		return nil, errors.Join(usage, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Usage), Reason: "configuration"}))
 	}
-	a.Port = newPort(a, servers)
 	return a, nil
 }
 
@@ -130,23 +131,31 @@ func storeError(path string, err error) error {
 	return exit.New(exit.Internal, "%s: %w", path, err)
 }
 
-func (a *App) bindings() ([]mcpadapter.Binding, []config.Server, error) {
+func (a *App) bindings() ([]entry, error) {
 	servers, err := a.servers()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	out := make([]mcpadapter.Binding, 0, len(servers))
+	out := make([]entry, 0, len(servers))
 	for _, s := range servers {
 		if !s.Valid() && (s.Required || a.opt.Strict) {
-			return nil, nil, exit.New(exit.Usage, "%w", s.Faults)
+			return nil, exit.New(exit.Usage, "%w", s.Faults)
 		}
 		b, err := a.binding(s)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		out = append(out, b)
+		out = append(out, entry{s, b})
 	}
-	return out, servers, nil
+	return out, nil
+}
+
+func bindingsOf(entries []entry) []mcpadapter.Binding {
+	out := make([]mcpadapter.Binding, len(entries))
+	for i, e := range entries {
+		out[i] = e.binding
+	}
+	return out
 }
 
 func (a *App) openSession(ctx context.Context) error {
@@ -159,10 +168,8 @@ func (a *App) openSession(ctx context.Context) error {
 		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder(),
 		Interactive: a.opt.Mode == ModeInteractive,
 	}
-	if a.opt.Answers != nil {
-		opt.Answer = a.opt.Answers.Answer
-	} else if a.opt.Mode == ModeHeadless {
-		opt.Answer = func(context.Context, gate.Envelope) (gate.Response, bool) { return gate.Response{}, false }
+	if a.opt.Mode == ModeHeadless {
+		opt.Answer = a.answer
 	}
 	loops := a.conf.Loops
 	if len(loops) == 0 {
@@ -176,6 +183,35 @@ func (a *App) openSession(ctx context.Context) error {
 		return exit.New(exit.Internal, "open the session: %w", err)
 	}
 	return nil
+}
+
+// answer answers a gate where no person is, and remembers the first that
+// nothing answered.
+func (a *App) answer(ctx context.Context, env gate.Envelope) (gate.Response, bool) {
+	if a.opt.Answers != nil {
+		if resp, ok := a.opt.Answers.Answer(ctx, env); ok {
+			return resp, true
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unanswered == nil {
+		a.unanswered = &env
+	}
+	return gate.Response{}, false
+}
+
+// RefusedGate is an error with its exit code when a gate of the run found no
+// answer, else nil.
+func (a *App) RefusedGate() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unanswered == nil {
+		return nil
+	}
+	e := exit.New(exit.GateRefused, "a %s gate found no answer and was refused", a.unanswered.Kind)
+	e.Binding, e.Class = a.unanswered.Subject.Binding, string(gate.ReasonNoGate)
+	return e.WithHint("prepare an answer with --answers FILE, or use the interface")
 }
 
 func (a *App) model() model.Client {

@@ -13,33 +13,49 @@ import (
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/ledger"
 	"github.com/looprig/looprig/mcpadapter"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
 // Port is the interface's and the scripts' view of the bindings.
 type Port struct {
 	app *App
 	mu  sync.Mutex
-	// servers are the definitions in force, in configuration order.
-	servers []config.Server
+	// list holds the definitions in force, in configuration order.
+	list []entry
+}
+
+// entry is one definition: as it was written, and as the adapter has it.
+type entry struct {
+	server  config.Server
+	binding mcpadapter.Binding
+}
+
+// transport is how the entry is started, nil for an invalid one.
+func (e entry) transport() *stdio.Transport {
+	t, _ := e.binding.Server.Transport.(*stdio.Transport)
+	return t
 }
 
 var _ integration.Port = (*Port)(nil)
 
-func newPort(a *App, servers []config.Server) *Port { return &Port{app: a, servers: servers} }
-
-func (p *Port) configured() []config.Server {
+func (p *Port) entries() []entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.servers)
+	return slices.Clone(p.list)
+}
+
+func (p *Port) entry(name string) (entry, bool) {
+	for _, e := range p.entries() {
+		if e.server.Name == name {
+			return e, true
+		}
+	}
+	return entry{}, false
 }
 
 func (p *Port) server(name string) (config.Server, bool) {
-	for _, s := range p.configured() {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return config.Server{}, false
+	e, ok := p.entry(name)
+	return e.server, ok
 }
 
 // Bindings implements integration.Port.
@@ -59,7 +75,11 @@ func (p *Port) Current(binding string) (string, json.RawMessage, bool) {
 	if !ok || s.Builtin != "" {
 		return "", nil, false
 	}
-	return kindStdio, formValues(s), true
+	written, err := config.ParseServer(s.Name, s.Entry, nil) // variables as they are written
+	if err != nil {
+		return "", nil, false
+	}
+	return kindStdio, formValues(written), true
 }
 
 // Apply implements integration.Port.
@@ -97,11 +117,11 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 	}
 	if shown && s.Builtin == "" {
 		// The person saw the whole command and confirmed it: that is its pin.
-		if err := p.app.trust.acceptShown(ctx, s, by); err != nil {
+		if err := p.app.trust.acceptShown(ctx, s, entry{binding: b}.transport(), by); err != nil {
 			return err
 		}
 	}
-	p.put(s)
+	p.put(entry{s, b})
 	var operation mcpadapter.Operation = mcpadapter.AddBinding{Binding: b}
 	if op == integration.OpReplace {
 		operation = mcpadapter.ReplaceBinding{Name: s.Name, Binding: b}
@@ -122,24 +142,24 @@ func existence(op integration.Op, name string) error {
 	return exit.New(exit.Usage, "a binding is called %q already: replace it, or take another name", name)
 }
 
-func (p *Port) put(s config.Server) {
+func (p *Port) put(e entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.servers {
-		if p.servers[i].Name == s.Name {
-			p.servers[i] = s
+	for i := range p.list {
+		if p.list[i].server.Name == e.server.Name {
+			p.list[i] = e
 			return
 		}
 	}
-	p.servers = append(p.servers, s)
+	p.list = append(p.list, e)
 }
 
 func (p *Port) change(ctx context.Context, c integration.Change) error {
-	s, ok := p.server(c.Binding)
+	e, ok := p.entry(c.Binding)
 	if !ok {
-		names := make([]string, 0)
-		for _, s := range p.configured() {
-			names = append(names, s.Name)
+		var names []string
+		for _, e := range p.entries() {
+			names = append(names, e.server.Name)
 		}
 		return exit.New(exit.Usage, "no binding is called %q%s", c.Binding, suggest(c.Binding, names))
 	}
@@ -151,9 +171,9 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 		}
 		return p.record(ctx, c.By, c.Op, c.Binding, true)
 	case integration.OpEnable:
-		op, s.Enabled = mcpadapter.EnableBinding{Name: c.Binding}, true
+		op, e.server.Enabled = mcpadapter.EnableBinding{Name: c.Binding}, true
 	case integration.OpDisable:
-		op, s.Enabled = mcpadapter.DisableBinding{Name: c.Binding}, false
+		op, e.server.Enabled = mcpadapter.DisableBinding{Name: c.Binding}, false
 	case integration.OpRemove:
 		op = mcpadapter.RemoveBinding{Name: c.Binding}
 	}
@@ -162,13 +182,13 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 	}
 	if c.Op == integration.OpRemove {
 		p.mu.Lock()
-		p.servers = slices.DeleteFunc(p.servers, func(o config.Server) bool { return o.Name == c.Binding })
+		p.list = slices.DeleteFunc(p.list, func(o entry) bool { return o.server.Name == c.Binding })
 		p.mu.Unlock()
 	} else {
-		p.put(s)
+		p.put(e)
 	}
 	if c.Save {
-		return p.app.saveChange(c.Op, s)
+		return p.app.saveChange(c.Op, e.server)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/mcpadapter/pin"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
 // saveServer keeps an added or replaced entry in the home's mcp.json.
@@ -64,13 +66,13 @@ func EditMCP(path string, env config.Env, edit func(*config.MCPFile) error) erro
 }
 
 // acceptShown pins a launch that the person has just seen whole and confirmed.
-func (t *trust) acceptShown(ctx context.Context, s config.Server, by string) error {
-	fp, err := t.fingerprint(s)
+func (t *trust) acceptShown(ctx context.Context, s config.Server, launch *stdio.Transport, by string) error {
+	fp, err := pin.Launch(launch)
 	if err != nil {
 		return exit.New(exit.Usage, "server %s: %w", s.Name, err)
 	}
 	previous := ""
-	if known, ok := t.app.pins.Lookup(s.Name, layerLaunch); ok && known.Fingerprint != fp.Digest {
+	if known, ok := t.app.pins.Lookup(s.Name, pin.LayerLaunch); ok && known.Fingerprint != fp.Digest {
 		previous = known.Fingerprint
 	}
 	_, err = t.accept(ctx, s, fp, previous, by)

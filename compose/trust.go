@@ -17,9 +17,6 @@ import (
 	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
-// layerLaunch is the pin layer of stdio servers.
-const layerLaunch = "launch"
-
 // trust decides whether launches may run: by pins, by the explicit --tofu, or by
 // a gate. Each binding is decided once per definition; Reconnect asks again.
 type trust struct {
@@ -34,11 +31,12 @@ func newTrust(a *App) *trust { return &trust{app: a, settled: map[string]mcpadap
 // settle decides on every enabled binding before one of them is started, so
 // that a refusal finds nothing running.
 func (t *trust) settle(ctx context.Context) error {
-	for _, s := range t.app.Port.configured() {
+	for _, e := range t.app.Port.entries() {
+		s := e.server
 		if s.Builtin != "" || !s.Enabled || !s.Valid() {
 			continue
 		}
-		d, err := t.ask(ctx, s, func() {})
+		d, err := t.ask(ctx, s, e.transport(), func() {})
 		if err != nil {
 			return err
 		}
@@ -76,10 +74,11 @@ func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadap
 		return d
 	}
 	s, ok := t.app.Port.server(req.Binding)
-	if !ok {
+	launch, isStdio := req.Definition.Transport.(*stdio.Transport)
+	if !ok || !isStdio {
 		return mcpadapter.Decision{Kind: mcpadapter.Refused, Reason: "the binding is not configured"}
 	}
-	d, err := t.ask(ctx, s, req.Waiting)
+	d, err := t.ask(ctx, s, launch, req.Waiting)
 	if err != nil {
 		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: err.Error()}
 	}
@@ -87,36 +86,33 @@ func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadap
 }
 
 // ask compares the launch with its pin and asks where that does not settle it.
-func (t *trust) ask(ctx context.Context, s config.Server, waiting func()) (mcpadapter.Decision, error) {
-	fp, err := t.fingerprint(s)
+// The transport is the one that will be dialled, so that what is shown is what
+// is started.
+func (t *trust) ask(ctx context.Context, s config.Server, launch *stdio.Transport, waiting func()) (mcpadapter.Decision, error) {
+	fp, err := pin.Launch(launch)
 	if err != nil {
 		// What cannot be found cannot be run either: let the start fail with
 		// its own, better error.
 		return mcpadapter.Decision{Kind: mcpadapter.Once, Reason: err.Error()}, nil //nolint:nilerr // see above
 	}
-	known, has := t.app.pins.Lookup(s.Name, layerLaunch)
-	changed := has && known.Fingerprint != fp.Digest
-	switch {
-	case has && !changed && known.State == pin.StateAccepted:
-		return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, nil
-	case has && !changed && known.State == pin.StateRefused && t.app.opt.Mode == ModeHeadless:
-		return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: "its launch was refused"}, nil
-	case !has && t.app.opt.Tofu:
-		return t.accept(ctx, s, fp, "", "tofu")
-	}
 	previous := ""
-	if changed {
-		previous = known.Fingerprint
+	switch t.app.pins.Check(s.Name, pin.LayerLaunch, fp.Digest) {
+	case pin.IsAccepted:
+		return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, nil
+	case pin.IsRefused:
+		if t.app.opt.Mode == ModeHeadless {
+			return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: "its launch was refused"}, nil
+		}
+	case pin.Changed:
+		if known, ok := t.app.pins.Lookup(s.Name, pin.LayerLaunch); ok {
+			previous = known.Fingerprint
+		}
+	case pin.Unknown:
+		if t.app.opt.Tofu {
+			return t.accept(ctx, s, fp, "", "tofu")
+		}
 	}
 	return t.openGate(ctx, s, fp, previous, waiting)
-}
-
-func (t *trust) fingerprint(s config.Server) (pin.Fingerprint, error) {
-	cfg, err := t.app.launch(s)
-	if err != nil {
-		return pin.Fingerprint{}, err
-	}
-	return pin.Launch(cfg)
 }
 
 func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprint, previous string, waiting func()) (mcpadapter.Decision, error) {
@@ -169,7 +165,7 @@ func prompt(s config.Server, fp pin.Fingerprint, previous string) gate.Prompt {
 }
 
 func (t *trust) accept(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, by string) (mcpadapter.Decision, error) {
-	if err := t.app.pins.Accept(s.Name, layerLaunch, fp.Digest, by, t.app.now()); err != nil {
+	if err := t.app.pins.Accept(s.Name, pin.LayerLaunch, fp.Digest, by, t.app.now()); err != nil {
 		return mcpadapter.Decision{}, fmt.Errorf("keep the pin of %s: %w", s.Name, err)
 	}
 	err := t.publish(ctx, event.TypePinAccepted, s.Name, fp.Digest, previous, by, false)
@@ -178,7 +174,7 @@ func (t *trust) accept(ctx context.Context, s config.Server, fp pin.Fingerprint,
 
 func (t *trust) refuse(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, by string) (mcpadapter.Decision, error) {
 	if previous == "" { // the accepted pin of a changed launch stays
-		if err := t.app.pins.Refuse(s.Name, layerLaunch, fp.Digest, by, t.app.now()); err != nil {
+		if err := t.app.pins.Refuse(s.Name, pin.LayerLaunch, fp.Digest, by, t.app.now()); err != nil {
 			return mcpadapter.Decision{}, fmt.Errorf("keep the refusal of %s: %w", s.Name, err)
 		}
 	}
@@ -192,7 +188,7 @@ func (t *trust) refuse(ctx context.Context, s config.Server, fp pin.Fingerprint,
 
 // publish records a step of a pin's life as an event and a ledger entry.
 func (t *trust) publish(ctx context.Context, typ event.Type, binding, fp, previous, by string, once bool) error {
-	ev := &event.PinChanged{Binding: binding, Layer: layerLaunch, Fingerprint: fp, Previous: previous, By: by, Once: once}
+	ev := &event.PinChanged{Binding: binding, Layer: string(pin.LayerLaunch), Fingerprint: fp, Previous: previous, By: by, Once: once}
 	ev.Type = typ
 	detail := string(typ)
 	if once {

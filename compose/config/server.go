@@ -104,7 +104,8 @@ func ReadServers(file string, node *doc.Node, path string, env Env) ([]Server, e
 	return out, top.Err()
 }
 
-// ParseServer reads one entry from its JSON. Its faults are the error.
+// ParseServer reads one entry from its JSON. Its faults are the error. With a
+// nil env, variables stay as they are written.
 func ParseServer(name string, raw []byte, env Env) (Server, error) {
 	node, err := doc.ParseJSON("entry", raw)
 	if err != nil {
@@ -118,7 +119,10 @@ func ParseServer(name string, raw []byte, env Env) (Server, error) {
 }
 
 func readServer(file string, m doc.Member, path string, env Env) Server {
-	r := &doc.Reader{File: file, Expand: env.Expand}
+	r := &doc.Reader{File: file}
+	if env != nil {
+		r.Expand = env.Expand
+	}
 	s := Server{Name: m.Key, Source: file, Pos: m.Pos, Entry: m.Value.Raw, Enabled: true, Elicitation: true}
 	if s.Entry == nil {
 		s.Entry = m.Value.JSON()

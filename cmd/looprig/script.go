@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/looprig/looprig/compose"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/compose/headless"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/model/scripted"
+	"github.com/looprig/looprig/harness/session"
+	"github.com/looprig/looprig/internal/safetext"
+)
+
+func (s *state) runScript(ctx context.Context, f rootFlags, script *headless.Script) error {
+	set, err := s.answers(gate.AnswererScript, script.File, script.Answers)
+	if err != nil {
+		return err
+	}
+	opt := s.options(compose.ModeHeadless)
+	opt.Title, opt.By = script.File, script.File
+	opt.Servers, opt.Answers, opt.Model = script.Servers, set, script.Model
+	opt.Policy.Allow = append(opt.Policy.Allow, script.Policy.Allow...)
+	opt.Policy.Deny = append(opt.Policy.Deny, script.Policy.Deny...)
+	opt.Policy.Ask, opt.Policy.Operator = script.Policy.Ask, script.Policy.Operator
+	if script.Model == scripted.Name {
+		opt.Scripted = scripted.New(script.Replies)
+	}
+	ctx, cancel := limited(ctx, f.timeout)
+	defer cancel()
+	return s.withApp(ctx, opt, f.ephemeral, func(ctx context.Context, a *compose.App) error {
+		return headless.Run(ctx, headless.Options{
+			Script: script, Session: a.Session, Port: a.Port, Reader: a.Manager, Define: a.Port.Define,
+			Answers: set, Scripted: opt.Scripted, Text: s.text(),
+		})
+	})
+}
+
+// text prints a step's text for people; with NDJSON there is none.
+func (s *state) text() func(string) {
+	if s.output != outputText {
+		return nil
+	}
+	return func(t string) { fmt.Fprintln(s.stdout, safetext.ToBlock(t)) }
+}
+
+// withApp opens a run, starts its servers, does the work and closes it all with
+// the exit code in its last event.
+func (s *state) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) error {
+	a, err := compose.Open(ctx, opt)
+	if err != nil {
+		return endOf(ctx, err)
+	}
+	var events *headless.Writer
+	if s.output == outputJSON {
+		if events, err = headless.WriteEvents(a.Session, s.stdout, ephemeral); err != nil {
+			return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
+		}
+	}
+	err = a.Start(ctx)
+	if err == nil {
+		err = work(ctx, a)
+	}
+	err = endOf(ctx, err)
+	code := exit.Of(err)
+	reason := "completed"
+	if code != exit.OK {
+		reason = code.String()
+	}
+	cerr := a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason})
+	if events != nil {
+		cerr = errors.Join(cerr, events.Wait())
+	}
+	if err == nil && cerr != nil {
+		return exit.New(exit.Internal, "the run was not closed cleanly: %w", cerr)
+	}
+	return err
+}

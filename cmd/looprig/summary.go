@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/harness/event"
+)
+
+// summary is one event for people; the caller cleans it.
+func summary(e event.Event) string {
+	switch v := e.(type) {
+	case *event.SessionStarted:
+		return v.App + ", " + v.Mode + ", model " + v.Model
+	case *event.SessionClosed:
+		return fmt.Sprintf("exit code %d, %s; %d calls, %d outcomes, %d indeterminate", v.ExitCode, v.Reason, v.Coverage.Calls, v.Coverage.Outcomes, v.Coverage.Indeterminate)
+	case *event.ToolsetAdopted:
+		return fmt.Sprintf("%s generation %d, %d tools", v.Source, v.Generation, v.Tools)
+	case *event.TurnStarted:
+		return v.Turn + " " + v.Kind + " by " + v.Origin + ": " + v.Text
+	case *event.TurnCompleted:
+		return v.Turn + ": " + v.Text
+	case *event.TurnFailed:
+		return v.Turn + ": " + v.Code + ": " + v.Reason
+	case *event.MessageCompleted:
+		return string(v.Role) + ": " + content.PlainText(v.Content)
+	case *event.ToolRequested:
+		return v.Call + " " + v.Tool + " " + string(v.Args)
+	case *event.ToolStarted:
+		return v.Call + " " + v.Tool + " by rule " + v.Decision.Rule
+	case *event.ToolCompleted:
+		return v.Call + " " + v.Tool + " " + string(v.Outcome) + " " + v.Reason
+	case *event.GateOpened:
+		return v.ID + " " + string(v.Kind) + ": " + v.Prompt.Title
+	case *event.GateResolved:
+		return v.Gate + " " + string(v.Kind) + ": " + string(v.Response.Action) + ", " + string(v.Reason) + " " + v.Detail
+	case *event.BindingChanged:
+		return v.Binding + " " + v.Previous + " → " + v.State + " " + v.Code + " " + v.Text
+	case *event.CatalogCandidate:
+		return catalogSummary(v.CatalogChange)
+	case *event.CatalogAdopted:
+		return catalogSummary(v.CatalogChange)
+	case *event.CatalogRejected:
+		return v.Binding + ": " + v.Class + ": " + v.Reason
+	case *event.BindingReconfigured:
+		return v.Binding + " " + v.Op + " by " + v.By
+	case *event.Notice:
+		return v.Binding + " " + v.Level + " " + v.Code + ": " + v.Text
+	case *event.PinChanged:
+		return v.Binding + " " + v.Layer + " " + v.Fingerprint + " " + v.By
+	case *event.Expectation:
+		return fmt.Sprintf("line %d %t: %s %s", v.Line, v.OK, v.Expression, v.Reason)
+	}
+	return ""
+}
+
+func catalogSummary(c event.CatalogChange) string {
+	return fmt.Sprintf("%s gen %d → %d: %d tools, +%d -%d ~%d", c.Binding, c.From, c.Generation, c.Tools, len(c.Added), len(c.Removed), len(c.Changed))
+}

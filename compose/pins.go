@@ -1,0 +1,82 @@
+package compose
+
+import (
+	"time"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/mcpadapter/pin"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+)
+
+// PinnedBy names the operator in pins that a command sets.
+const PinnedBy = "looprig mcp add"
+
+// Pins is the home's store of pins, for commands that look at it.
+type Pins struct{ store *pin.Store }
+
+// OpenPins reads a home's pins.
+func OpenPins(home string) (Pins, error) {
+	s, err := pin.Open(PinsPath(home))
+	if err != nil {
+		return Pins{}, exit.New(exit.Usage, "%w", err)
+	}
+	return Pins{s}, nil
+}
+
+// State says in a word what is pinned of a server's launch.
+func (p Pins) State(name string) string {
+	known, ok := p.store.Lookup(name, pin.LayerLaunch)
+	switch {
+	case !ok:
+		return "unpinned"
+	case known.State == pin.Accepted:
+		return "pinned"
+	}
+	return "refused"
+}
+
+// DescribeLaunch is the fingerprint of what a server would run, with every line
+// of it.
+func DescribeLaunch(s config.Server, env []string) (pin.Fingerprint, error) {
+	a := &App{opt: Options{Env: env}}
+	cfg, err := a.launch(s)
+	if err != nil {
+		return pin.Fingerprint{}, err
+	}
+	t, err := stdio.New(cfg)
+	if err != nil {
+		return pin.Fingerprint{}, err
+	}
+	return pin.Launch(t)
+}
+
+// AddServer writes an entry into the home's mcp.json and pins its launch. An
+// existing name is an error: replacing is its own verb.
+func AddServer(home string, s config.Server, env []string) error {
+	fp, err := DescribeLaunch(s, env)
+	if err != nil {
+		return exit.New(exit.Usage, "%s: %w", s.Name, err)
+	}
+	pins, err := OpenPins(home)
+	if err != nil {
+		return err
+	}
+	if err := makeHome(home); err != nil {
+		return err
+	}
+	err = EditMCP(MCPPath(home), config.EnvOf(env), func(f *config.MCPFile) error {
+		if _, there := f.Raw(s.Name); there {
+			return existence("add", s.Name)
+		}
+		f.Set(s.Name, s.Entry)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := pins.store.Accept(s.Name, pin.LayerLaunch, fp.Digest, PinnedBy, time.Now()); err != nil {
+		return exit.New(exit.Internal, "the server was added, but its pin was not kept: %w", err)
+	}
+	return nil
+}
