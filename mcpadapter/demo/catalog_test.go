@@ -128,7 +128,6 @@ func TestPromptsResourcesCompletions(t *testing.T) {
 func TestLogMessagesAndSubscription(t *testing.T) {
 	t.Parallel()
 	p := connect(t, "2025-11-25", script{})
-	//nolint:staticcheck // logging levels are part of the older revisions
 	if err := p.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "warning"}); err != nil {
 		t.Fatal(err)
 	}

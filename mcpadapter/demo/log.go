@@ -22,7 +22,6 @@ func (s *server) record(ctx context.Context, ss *mcp.ServerSession, level mcp.Lo
 		s.dropped += over
 	}
 	s.mu.Unlock()
-	//nolint:staticcheck // log messages are still part of every revision that is served
 	_ = ss.Log(ctx, &mcp.LoggingMessageParams{Level: level, Logger: "demo", Data: line})
 	_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: logURI})
 }

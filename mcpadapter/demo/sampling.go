@@ -1,4 +1,3 @@
-//nolint:staticcheck // sampling is deprecated and still part of every revision that is served
 package demo
 
 import (
