@@ -128,7 +128,7 @@ func TestPromptsResourcesCompletions(t *testing.T) {
 func TestLogMessagesAndSubscription(t *testing.T) {
 	t.Parallel()
 	p := connect(t, "2025-11-25", script{})
-	if err := p.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "warning"}); err != nil {
+	if err := p.ClientSession.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "warning"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "demo://log"}); err != nil {
