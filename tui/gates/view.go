@@ -1,0 +1,203 @@
+package gates
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/internal/safetext"
+	"github.com/looprig/looprig/tui/cells"
+	"github.com/looprig/looprig/tui/keymap"
+	"github.com/looprig/looprig/tui/theme"
+	"github.com/looprig/looprig/tui/transcript"
+)
+
+// maxBox is the widest a gate is drawn, maxFull when it shows everything.
+const (
+	maxBox  = 104
+	maxFull = 160
+)
+
+// View draws the gate as a box of at most w by h cells. It is the pos-th of
+// total open gates.
+func (g *Gate) View(w, h int, now time.Time, pos, total int) []string {
+	if g.full {
+		w = min(w, maxFull)
+	} else {
+		w = min(max(w-6, min(w, 40)), maxBox)
+	}
+	inner, room := max(w-4, 8), max(h-2, 1)
+	var lines []string
+	switch {
+	case g.closed != "":
+		lines = cells.Wrap(g.closed, inner)
+	case g.form != nil:
+		lines = g.form.View(inner, room)
+	default:
+		lines = g.question(inner, room)
+	}
+	if len(lines) > room {
+		lines = lines[:room]
+	}
+	return g.o.Theme.Box(g.title(pos, total), g.hint(now), lines, w)
+}
+
+func (g *Gate) question(w, h int) []string {
+	foot := g.foot(w)
+	room := max(h-len(foot), 1)
+	lines := append([]string(nil), g.pager.View(g.o.Theme, g.body(w), w, room)...)
+	if len(foot) > 0 && len(lines)+len(foot) < h {
+		lines = append(lines, "")
+	}
+	return append(lines, foot...)
+}
+
+// foot is what the person chooses from, and what went wrong.
+func (g *Gate) foot(w int) []string {
+	th := g.o.Theme
+	var out []string
+	switch {
+	case g.writing:
+		out = append(out, th.Muted.Render(cells.Cut("Tell the model why (enter denies, esc goes back):", w)),
+			cells.Fit("> "+tail(string(g.reason), w-4)+th.Accent.Render("▏"), w))
+	case g.env.Kind == gate.KindPermission && !g.full:
+		out = append(out, g.rows(w)...)
+	case g.env.Kind == gate.KindPermission:
+	default:
+		out = append(out, g.buttons(w)...)
+	}
+	if g.fault != "" {
+		for _, l := range cells.Wrap(theme.SymbolBad+" "+string(safetext.ToLine(g.fault)), w) {
+			out = append(out, th.Bad.Render(l))
+		}
+	}
+	return out
+}
+
+func tail(s string, w int) string {
+	if n := cells.Width(s); n > w {
+		r := []rune(s)
+		return "…" + string(r[max(len(r)-w+1, 0):])
+	}
+	return s
+}
+
+// rows is the calls of a batch with their checkboxes, then the choices.
+func (g *Gate) rows(w int) []string {
+	th := g.o.Theme
+	var out []string
+	if g.batch() {
+		const visible = 5
+		first := max(0, min(g.cursor-visible/2, len(g.checked)-visible))
+		for i := first; i < min(first+visible, len(g.checked)); i++ {
+			c := g.env.Prompt.Calls[i]
+			box := "[ ] "
+			if g.checked[i] {
+				box = "[x] "
+			}
+			text := fmt.Sprintf("%s%d. %s %s", box, i+1, transcript.CallName(c.Tool), safetext.ToLineN(string(c.Args), 256))
+			out = append(out, g.row(text, i, w))
+		}
+		if n := len(g.checked); n > visible {
+			out = append(out, th.Muted.Render(cells.Cut(fmt.Sprintf("  %d calls", n), w)))
+		}
+	}
+	for i, c := range g.choices() {
+		a, _ := g.o.Keys.Action(c.id)
+		out = append(out, g.row(cells.Spread(c.text, a.Key(), w-4), g.firstChoice()+i, w))
+	}
+	if g.cursor < 0 {
+		out = append(out, th.Muted.Render(cells.Cut("  nothing is preselected: destructive, or not pinned", w)))
+	}
+	return out
+}
+
+func (g *Gate) row(text string, i, w int) string {
+	if i == g.cursor {
+		return g.o.Theme.Selected.Render(cells.Fit("▸ "+text, w))
+	}
+	return cells.Cut("  "+text, w)
+}
+
+func (g *Gate) buttons(w int) []string {
+	ids := []keymap.ID{keymap.ConfirmYes, keymap.ConfirmNo, keymap.ConfirmCancel}
+	switch g.env.Kind {
+	case gate.KindOpenURL:
+		ids = []keymap.ID{keymap.URLOpen, keymap.URLCopy, keymap.URLDecline, keymap.URLCancel}
+		if g.o.Remote {
+			ids[0], ids[1] = ids[1], ids[0]
+		}
+	case gate.KindUntrustedServer:
+		ids = []keymap.ID{keymap.ServerAccept, keymap.ServerOnce, keymap.ServerRefuse}
+	}
+	var out []string
+	for _, id := range ids {
+		a, _ := g.o.Keys.Action(id)
+		out = append(out, cells.Cut("  "+g.o.Theme.Key.Render(cells.Fit(a.Key(), 4))+" "+a.Title, w))
+	}
+	return out
+}
+
+func (g *Gate) title(pos, total int) string {
+	kind := map[gate.Kind]string{
+		gate.KindPermission: "permission", gate.KindForm: "form", gate.KindConfirm: "confirm",
+		gate.KindOpenURL: "open url", gate.KindUntrustedServer: "untrusted server",
+	}[g.env.Kind]
+	if g.form == nil && g.env.Kind == gate.KindForm {
+		kind = "confirm"
+	}
+	s := kind
+	if about := About(g.env); about != "" {
+		s += " · " + about
+	}
+	if g.form != nil {
+		s += fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len())
+	}
+	return s + fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1))
+}
+
+// About names what a gate is about in a few words. It is clean.
+func About(e gate.Envelope) string {
+	if e.Kind == gate.KindPermission && len(e.Prompt.Calls) == 1 {
+		return transcript.CallName(e.Prompt.Calls[0].Tool)
+	}
+	if e.Kind == gate.KindPermission && len(e.Prompt.Calls) > 1 {
+		return fmt.Sprintf("%d calls", len(e.Prompt.Calls))
+	}
+	if e.Subject.Binding != "" {
+		return string(safetext.Ident(e.Subject.Binding))
+	}
+	return ""
+}
+
+func (g *Gate) hint(now time.Time) string {
+	switch {
+	case g.closed != "":
+		return "closed"
+	case g.sending:
+		return "sending the answer…"
+	case !g.armed && now.Sub(g.quiet) < Quiet:
+		return fmt.Sprintf("armed in %.1f s, once the keyboard rests", (Quiet - now.Sub(g.quiet)).Seconds())
+	}
+	left := ""
+	if g.env.DeadlineMS > 0 {
+		d := g.env.OpenedAt.Add(time.Duration(g.env.DeadlineMS) * time.Millisecond).Sub(now)
+		left = "expires in " + theme.Age(d) + " · "
+	}
+	k := g.o.Keys
+	switch {
+	case g.form != nil:
+		return left + k.Hint("form.next=next", "form.previous=back", "form.submit=submit", "form.decline=decline", "form.cancel=cancel")
+	case g.env.Kind == gate.KindPermission && g.full:
+		return left + "j/k scroll · " + k.Hint("permission.full=choices")
+	case g.env.Kind == gate.KindPermission && g.batch():
+		return left + k.Hint("permission.toggle=check", "permission.full=all arguments", "permission.minimise=minimise") + " · ↑↓ j/k"
+	case g.env.Kind == gate.KindPermission:
+		return left + k.Hint("permission.full=all arguments", "permission.minimise=minimise") + " · ↑↓ choose · j/k scroll"
+	case g.env.Kind == gate.KindOpenURL:
+		return left + k.Hint("open_url.full=full address", "gate.oldest=minimise")
+	case g.env.Kind == gate.KindUntrustedServer:
+		return left + k.Hint("server.minimise=minimise") + " · j/k scroll"
+	}
+	return left + k.Hint("gate.oldest=minimise") + " · j/k scroll"
+}
