@@ -36,7 +36,7 @@ func self(t testing.TB) string {
 // dialServer starts the test server with further environment entries.
 func dialServer(t testing.TB, opt wire.Options, env ...string) wire.Conn {
 	t.Helper()
-	c := Config{Command: self(t), Env: map[string]string{roleEnv: "server"}}
+	c := Config{Command: self(t), Env: map[string]string{roleEnv: "server", "GORACE": "atexit_sleep_ms=0"}}
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		c.Env[name] = value

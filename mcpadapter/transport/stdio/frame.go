@@ -121,6 +121,7 @@ func (r *frameReader) fail(err error) error {
 func (r *frameReader) keep(piece []byte) {
 	r.size += int64(len(piece))
 	if r.over {
+		r.fillHead(piece)
 		if r.size > r.skipBytes {
 			r.failed = &wire.FrameEndError{Skipped: r.size, Limit: r.skipBytes}
 		}
@@ -147,14 +148,19 @@ func (r *frameReader) grow(n int) {
 
 // startSkip gives the collected bytes up but for the first few.
 func (r *frameReader) startSkip(piece []byte) {
-	head := make([]byte, 0, headBytes)
-	head = append(head, r.line[:min(len(r.line), headBytes)]...)
-	head = append(head, piece[:min(len(piece), headBytes-len(head))]...)
-	r.line, r.over = head, true
+	collected := r.line
+	r.line, r.over = make([]byte, 0, headBytes), true
+	r.fillHead(collected)
+	r.fillHead(piece)
 	r.skipUntil = r.now().Add(r.skipTime)
 	if r.onSkip != nil {
 		r.onSkip(r.skipUntil)
 	}
+}
+
+// fillHead keeps the first bytes of a frame that is skipped.
+func (r *frameReader) fillHead(piece []byte) {
+	r.line = append(r.line, piece[:min(len(piece), headBytes-len(r.line))]...)
 }
 
 // finish ends a line with its last piece and reports whether it is a frame.

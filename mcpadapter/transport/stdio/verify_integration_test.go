@@ -44,7 +44,7 @@ func writeFile(t *testing.T, path string, raw []byte, mode fs.FileMode) {
 func dialVerified(t *testing.T, path, digest string, afterHash func()) (wire.Conn, error) {
 	t.Helper()
 	tr, err := New(Config{Command: path, Args: []string{"canary-argument"}, SHA256: digest,
-		Env: map[string]string{roleEnv: "server"}})
+		Env: map[string]string{roleEnv: "server", "GORACE": "atexit_sleep_ms=0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
