@@ -202,7 +202,7 @@ func (a Answerer) Operator() bool {
 // Response answers a gate.
 type Response struct {
 	Action   Action   `json:"action"`
-	Answerer Answerer `json:"answerer"`
+	Answerer Answerer `json:"answerer,omitzero"`
 	// Values is the object of a submitted form, encoded by form.Schema.Encode.
 	Values json.RawMessage `json:"values,omitempty"`
 	// Reason is an operator's sentence for the model on deny.
