@@ -43,7 +43,7 @@ func start(ctx context.Context, binary, home string, s scene) (*terminal, error)
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, binary, s.args...)
+	cmd := exec.CommandContext(ctx, binary, s.args...) //nolint:gosec // the program to be drawn
 	cmd.Env = append(os.Environ(), "LOOPRIG_HOME="+home, "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=")
 	t := &terminal{pty: pty, cmd: cmd, stop: cancel, emu: vt.NewEmulator(s.width, s.height), ended: make(chan struct{})}
 	if err := pty.Start(cmd); err != nil {
