@@ -73,6 +73,9 @@ type Decision struct {
 	Fingerprint string
 	// Reason is host-written.
 	Reason string
+	// Changed says that a refused or pending launch or endpoint is not the one
+	// that was pinned: the failure's class is then "integrity".
+	Changed bool
 }
 
 // trust is the decision as tool definitions carry it.

@@ -45,7 +45,7 @@ type Request struct {
 	Strict bool
 	// Tolerances were applied by the caller and are recorded with the others.
 	Tolerances []string
-	Now    time.Time
+	Now        time.Time
 }
 
 // familyPages is what was read of one family.

@@ -57,7 +57,7 @@ type Client struct {
 // with an *Error of class "config".
 func New(def Definition, deps Deps) (*Client, error) {
 	def = def.WithDefaults()
-	if err := def.check(); err != nil {
+	if err := def.Check(); err != nil {
 		return nil, err
 	}
 	if deps.Now == nil {
@@ -75,7 +75,10 @@ func New(def Definition, deps Deps) (*Client, error) {
 	}, nil
 }
 
-func (d Definition) check() error {
+// Check says whether a definition can run. It fails with an *Error of class
+// "config".
+func (d Definition) Check() error {
+	d = d.WithDefaults()
 	fault := func(format string, args ...any) error {
 		return &protocol.Error{Class: protocol.ClassConfig, Op: "configure", Message: fmt.Sprintf(format, args...)}
 	}
@@ -341,7 +344,9 @@ func (c *Client) setPeer(d wire.Diagnostics) {
 	c.st.Peer = d
 }
 
-func (c *Client) notice(code, level, format string, args ...any) {
+// Notice passes a remark to the observer, cleaned and held back when there are too
+// many of one code.
+func (c *Client) Notice(code, level, format string, args ...any) {
 	f := c.deps.Observer.Notice
 	if f == nil {
 		return

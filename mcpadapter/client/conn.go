@@ -75,7 +75,7 @@ func (conn *connection) close(limit time.Duration) {
 	case <-closed:
 	case <-t.C:
 		conn.cancel(errLost)
-		conn.c.notice("close_slow", "warn", "the connection did not close within %s", limit)
+		conn.c.Notice("close_slow", "warn", "the connection did not close within %s", limit)
 	}
 }
 
@@ -100,10 +100,10 @@ func (conn *connection) options() protocol.Options {
 		ListChanged:    conn.listChanged,
 		Tolerated:      func(code, detail string) { conn.tolerate(code + ": " + safetext.ToLineN(detail, 200).String()) },
 		Dropped: func(code string, count int) {
-			c.notice("dropped_"+code, "info", "%d inbound messages were dropped (%s)", count, code)
+			c.Notice("dropped_"+code, "info", "%d inbound messages were dropped (%s)", count, code)
 		},
 		Refused: func(method, reason, _ string) {
-			c.notice("request_refused", "warn", "the server's request %s was refused: %s", safetext.Ident(method), reason)
+			c.Notice("request_refused", "warn", "the server's request %s was refused: %s", safetext.Ident(method), reason)
 		},
 	}
 	if f := c.deps.Observer.Log; f != nil {

@@ -104,3 +104,42 @@ func (d Definition) WithDefaults() Definition {
 	}
 	return d
 }
+
+// Offers reports whether ToolAllow and ToolDeny let a tool through, by its raw
+// name.
+func (d Definition) Offers(tool string) bool {
+	matches := func(patterns []string) bool {
+		for _, p := range patterns {
+			if glob(p, tool) {
+				return true
+			}
+		}
+		return false
+	}
+	return (len(d.ToolAllow) == 0 || matches(d.ToolAllow)) && !matches(d.ToolDeny)
+}
+
+// glob matches a whole string: "*" is any run of bytes, "?" any one.
+func glob(pattern, s string) bool {
+	star, back := -1, 0
+	p, i := 0, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, back = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p++
+			i++
+		case star >= 0:
+			back++
+			p, i = star+1, back
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}

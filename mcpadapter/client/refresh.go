@@ -42,7 +42,7 @@ var ErrStale = errors.New("the tool listing is out of date")
 func (conn *connection) listChanged(fam catalog.Family, declared bool) {
 	if !declared {
 		if conn.c.def.Compat == CompatStrict {
-			conn.c.notice("undeclared_list_changed", "warn", "a change of %s was announced, which the server had not declared; it is ignored", fam)
+			conn.c.Notice("undeclared_list_changed", "warn", "a change of %s was announced, which the server had not declared; it is ignored", fam)
 			return
 		}
 		conn.tolerate("undeclared_list_changed: " + string(fam))

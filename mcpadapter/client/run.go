@@ -115,7 +115,7 @@ func (c *Client) awaitCleanup(pe *protocol.Error) {
 	select {
 	case <-pe.Cleanup:
 	case <-t.C:
-		c.notice("cleanup_slow", "warn", "a failed attempt was not cleaned up within %s", c.def.CloseTimeout)
+		c.Notice("cleanup_slow", "warn", "a failed attempt was not cleaned up within %s", c.def.CloseTimeout)
 	}
 }
 
@@ -200,7 +200,7 @@ func (c *Client) establish(ctx context.Context, conn *connection, again bool) er
 	c.compare(info)
 	if c.def.LogLevel != "" {
 		if err := sess.SetLogLevel(ctx, c.def.LogLevel); err != nil && ctx.Err() == nil {
-			c.notice("log_level_refused", "info", "the server does not take the log level %s", c.def.LogLevel)
+			c.Notice("log_level_refused", "info", "the server does not take the log level %s", c.def.LogLevel)
 		}
 	}
 	conn.startFetch(nil)
@@ -235,10 +235,10 @@ func (c *Client) compare(info protocol.Info) {
 		return
 	}
 	if was.Revision != info.Revision {
-		c.notice("revision_changed", "warn", "after the reconnect the server speaks %s, before it was %s", info.Revision, was.Revision)
+		c.Notice("revision_changed", "warn", "after the reconnect the server speaks %s, before it was %s", info.Revision, was.Revision)
 	}
 	if was.ServerName != info.ServerName || was.ServerVersion != info.ServerVersion {
-		c.notice("server_changed", "warn", "after the reconnect the server says that it is another name or version than before")
+		c.Notice("server_changed", "warn", "after the reconnect the server says that it is another name or version than before")
 	}
 }
 

@@ -1,0 +1,150 @@
+package mcpadapter
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/mcpadapter/client"
+)
+
+// limitError names a bound that a result exceeds.
+type limitError struct {
+	what    string
+	size    int
+	limit   int
+	setting string
+}
+
+func (e *limitError) Error() string {
+	return fmt.Sprintf("%s: %d over the limit of %d (setting %s)", e.what, e.size, e.limit, e.setting)
+}
+
+// rawBlock is a content block of any kind as a server writes it.
+type rawBlock struct {
+	Type        string  `json:"type"`
+	Text        *string `json:"text"`
+	Data        *string `json:"data"`
+	MIMEType    string  `json:"mimeType"`
+	URI         string  `json:"uri"`
+	Name        string  `json:"name"`
+	Title       string  `json:"title"`
+	Description string  `json:"description"`
+	Resource    *struct {
+		URI      string  `json:"uri"`
+		MIMEType string  `json:"mimeType"`
+		Text     *string `json:"text"`
+		Blob     *string `json:"blob"`
+	} `json:"resource"`
+	Annotations *struct {
+		Audience []string `json:"audience"`
+		Priority *float64 `json:"priority"`
+	} `json:"annotations"`
+}
+
+// totals adds up what one result holds.
+type totals struct{ text, items, binary int }
+
+// mapContent turns a server's blocks into neutral ones; what fits no kind is
+// kept whole. Over a limit the whole result is refused with a *limitError.
+func mapContent(raw []json.RawMessage, lim client.Limits) ([]content.Block, error) {
+	if len(raw) > lim.Blocks {
+		return nil, &limitError{"content blocks", len(raw), lim.Blocks, "blocks"}
+	}
+	var sum totals
+	var out []content.Block
+	for _, r := range raw {
+		b := mapBlock(r)
+		if err := sum.add(b, lim); err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+func (s *totals) add(b content.Block, lim client.Limits) error {
+	s.text += len(b.Text) + len(b.JSON) + len(b.Title) + len(b.Description) + len(b.Name) + len(b.URI)
+	if s.text > lim.TextBytes {
+		return &limitError{"text", s.text, lim.TextBytes, "textBytes"}
+	}
+	if b.Data == nil {
+		return nil
+	}
+	s.items++
+	s.binary += len(b.Data)
+	switch {
+	case len(b.Data) > lim.BinaryItemBytes:
+		return &limitError{"a binary item", len(b.Data), lim.BinaryItemBytes, "binaryItemBytes"}
+	case s.items > lim.BinaryItems:
+		return &limitError{"binary items", s.items, lim.BinaryItems, "binaryItems"}
+	case s.binary > lim.BinaryBytes:
+		return &limitError{"binary items together", s.binary, lim.BinaryBytes, "binaryBytes"}
+	}
+	return nil
+}
+
+func mapBlock(raw json.RawMessage) content.Block {
+	var in rawBlock
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return unknownBlock(raw, "")
+	}
+	b, ok := in.block()
+	if !ok {
+		return unknownBlock(raw, in.Type)
+	}
+	if a := in.Annotations; a != nil {
+		b.Audience, b.Priority = a.Audience, a.Priority
+	}
+	return b
+}
+
+func (in rawBlock) block() (b content.Block, ok bool) {
+	switch in.Type {
+	case "text":
+		if in.Text == nil {
+			return b, false
+		}
+		return content.Text(*in.Text), true
+	case "image", "audio":
+		b = content.Block{Kind: content.Kind(in.Type), MIME: in.MIMEType}
+		ok = decodeData(&b, in.Data)
+		return b, ok
+	case "resource_link":
+		return content.Block{
+			Kind: content.KindResourceLink, URI: in.URI, MIME: in.MIMEType,
+			Name: in.Name, Title: in.Title, Description: in.Description,
+		}, in.URI != ""
+	case "resource":
+		r := in.Resource
+		if r == nil || (r.Text == nil) == (r.Blob == nil) {
+			return b, false
+		}
+		b = content.Block{Kind: content.KindResource, URI: r.URI, MIME: r.MIMEType}
+		if r.Text != nil {
+			b.Text = *r.Text
+			return b, true
+		}
+		ok = decodeData(&b, r.Blob)
+		return b, ok
+	}
+	return b, false
+}
+
+func decodeData(b *content.Block, data *string) bool {
+	if data == nil {
+		return false
+	}
+	raw, err := base64.StdEncoding.DecodeString(*data)
+	if err != nil {
+		return false
+	}
+	b.Data = raw
+	return true
+}
+
+// unknownBlock keeps a block that is of no known kind, or malformed, whole.
+func unknownBlock(raw json.RawMessage, kind string) content.Block {
+	return content.Block{Kind: content.KindUnknown, Name: kind, JSON: raw}
+}
