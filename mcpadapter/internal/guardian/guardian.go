@@ -41,8 +41,9 @@ const Arg = "__guardian"
 const KillBound = 5 * time.Second
 
 const (
-	termGrace    = 500 * time.Millisecond // between SIGTERM and SIGKILL
-	killPhase    = 4 * time.Second        // SIGKILL repeated; with termGrace below KillBound
+	leaveGrace   = 200 * time.Millisecond // for servers that leave when their input ends
+	termGrace    = 300 * time.Millisecond // between SIGTERM and SIGKILL
+	killPhase    = 4 * time.Second        // SIGKILL repeated; with the graces below KillBound
 	writeTimeout = 200 * time.Millisecond // one message to the helper
 	exitTimeout  = 2 * time.Second        // the helper's orderly end
 )

@@ -103,7 +103,7 @@ func (c *charge) finish() int {
 		endGroups(c.wards)
 		return 0
 	}
-	if family.End(kin.Bounds{Grace: termGrace, Kill: killPhase}) > 0 {
+	if family.End(kin.Bounds{Leave: leaveGrace, Grace: termGrace, Kill: killPhase}) > 0 {
 		return 1
 	}
 	return 0

@@ -7,14 +7,15 @@ import (
 	"github.com/looprig/looprig/mcpadapter/internal/guardian/kin"
 )
 
-// killBound is how long SIGKILL is repeated; together with two graces it keeps
-// an orderly close of a stubborn server within 4 s.
-const killBound = 2 * time.Second
+// killBound is how long SIGKILL is repeated: once for the child, once for its
+// family. With two graces of a second a close takes at most 5 s, and that only
+// when a process cannot be killed.
+const killBound = 1500 * time.Millisecond
 
 // Close ends the server: end of stdin, grace, SIGTERM to its group, grace,
 // SIGKILL, then everybody who carries the connection's marker. It returns when
-// nothing is left, at most two graces and killBound later, and at once when
-// the server leaves by itself. It is idempotent; every caller waits.
+// nothing is left, at most two graces and two killBounds later, and at once
+// when the server leaves by itself. It is idempotent; every caller waits.
 func (c *Conn) Close() error {
 	c.byCaller.Store(true)
 	c.requestClose()
@@ -66,14 +67,17 @@ func (c *Conn) reap() {
 // supervise ends the server when it is asked to or when the child is gone.
 func (c *Conn) supervise() {
 	defer close(c.done)
+	grace := c.grace
 	select {
 	case <-c.exited:
 		_ = c.stdin.Close()
 	case <-c.closeReq:
-		c.endChild()
+		grace = c.endChild()
 	}
-	c.signalGroup(killGroup)
-	c.family.End(kin.Bounds{Grace: c.grace, Kill: killBound})
+	c.family.End(kin.Bounds{Grace: grace, Kill: killBound})
+	if !kin.Supported {
+		c.signalGroup(killGroup)
+	}
 	if c.keeper != nil {
 		c.keeper.Remove(c.process.Pid)
 	}
@@ -81,8 +85,9 @@ func (c *Conn) supervise() {
 }
 
 // endChild asks the child to leave, more and more firmly. Its stdout is
-// emptied meanwhile, so that a last flush does not hold it back.
-func (c *Conn) endChild() {
+// emptied meanwhile, so that a last flush does not hold it back. It returns
+// the grace that the rest of the family has left after SIGTERM.
+func (c *Conn) endChild() (grace time.Duration) {
 	c.family.Known = append(c.family.Known, kin.Children(c.process.Pid)...)
 	_ = c.stdin.Close()
 	emptied := make(chan struct{})
@@ -90,16 +95,21 @@ func (c *Conn) endChild() {
 		defer close(emptied)
 		c.empty()
 	}()
+	grace = c.grace
 	if !c.exitsWithin(c.grace) {
+		began := time.Now()
 		c.signalGroup(terminateGroup)
+		c.family.Terminate()
 		if !c.exitsWithin(c.grace) {
 			c.signalGroup(killGroup)
 			_ = c.process.Kill()
 			c.exitsWithin(killBound)
 		}
+		grace = max(0, c.grace-time.Since(began))
 	}
 	c.stdout.childGone() // also when it cannot be killed
 	<-emptied
+	return grace
 }
 
 // empty discards stdout until the child is gone.

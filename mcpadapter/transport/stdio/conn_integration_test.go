@@ -173,6 +173,44 @@ func TestHugeFrameKeepsTheConnection(t *testing.T) {
 	}
 }
 
+func TestFrameThatStallsOverTheLimit(t *testing.T) {
+	t.Parallel()
+	conn := dialServer(t, wire.Options{FrameBytes: 1 << 10}).(*Conn)
+	conn.frames.skipTime = 100 * time.Millisecond
+	send(t, conn, order{Do: "stuck", N: 4 << 10})
+	var end *wire.FrameEndError
+	if _, err := read(conn); !errors.As(err, &end) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestCloseInterruptsEverything(t *testing.T) {
+	t.Parallel()
+	conn := dialServer(t, wire.Options{CloseGrace: 50 * time.Millisecond}, "NEVER_READ=1")
+	results := make(chan error, 3)
+	go func() { _, err := conn.Read(context.Background()); results <- err }()
+	for range 2 {
+		go func() {
+			results <- conn.Write(context.Background(), []byte(`"`+strings.Repeat("y", 1<<20)+`"`))
+		}()
+	}
+	var closers sync.WaitGroup
+	for range 3 {
+		closers.Go(func() { _ = conn.Close() })
+	}
+	closers.Wait()
+	for range 3 {
+		select {
+		case err := <-results:
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("error %v", err)
+			}
+		case <-time.After(patience):
+			t.Fatal("a call outlived Close")
+		}
+	}
+}
+
 func TestLossIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -436,5 +474,25 @@ func BenchmarkDialClose(b *testing.B) {
 		if err := conn.Close(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkBareProcess is what the operating system and os/exec take for the
+// same: the floor for BenchmarkDialClose.
+func BenchmarkBareProcess(b *testing.B) {
+	for b.Loop() {
+		cmd := exec.Command("cat")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := cmd.StdoutPipe(); err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		_ = in.Close()
+		_ = cmd.Wait()
 	}
 }

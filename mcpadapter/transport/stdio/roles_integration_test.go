@@ -79,6 +79,8 @@ func obey(o order, line string, out *bufio.Writer) {
 		}
 	case "huge":
 		fmt.Fprintf(out, "{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":%q}\n", strings.Repeat("x", o.N))
+	case "stuck": // a frame that never ends
+		fmt.Fprintf(out, "{\"id\":1,\"x\":\"%s", strings.Repeat("x", o.N))
 	case "flood": // stderr without a newline
 		chunk := []byte(strings.Repeat("e", 1<<20))
 		for range o.N {

@@ -74,6 +74,8 @@ func carries(value, token string) bool {
 
 // Bounds limit End.
 type Bounds struct {
+	// Leave is how long members may take to leave by themselves first.
+	Leave time.Duration
 	// Grace is the wait between SIGTERM and SIGKILL.
 	Grace time.Duration
 	// Kill is how long SIGKILL is repeated before the rest is given up.
@@ -86,7 +88,7 @@ const (
 	pollMax   = 50 * time.Millisecond
 )
 
-// End ends every member: SIGTERM, grace, then SIGKILL until two looks in a row
+// End ends every member: time to leave, SIGTERM, grace, then SIGKILL until two looks in a row
 // find nobody. It returns the number of members that are still alive, which is
 // zero unless a process cannot be killed. A family without members costs one
 // look.
@@ -96,20 +98,40 @@ func (f *Family) End(b Bounds) int {
 		return 0
 	}
 	f.learn(alive)
+	f.watch(b.Leave, func(Member) {})
 	signalled := map[Member]bool{}
-	deadline := time.Now().Add(b.Grace)
-	for wait := pollFirst; len(alive) > 0 && time.Now().Before(deadline); wait = min(2*wait, pollMax) {
+	f.watch(b.Grace, func(m Member) {
+		if !signalled[m] {
+			signalled[m] = true
+			terminate(m)
+		}
+	})
+	return f.kill(b.Kill)
+}
+
+// Terminate sends SIGTERM to every member once.
+func (f *Family) Terminate() {
+	alive := f.Alive()
+	f.learn(alive)
+	for _, m := range alive {
+		terminate(m)
+	}
+}
+
+// watch looks again and again, until nobody is left or the time is over.
+func (f *Family) watch(d time.Duration, each func(Member)) {
+	deadline := time.Now().Add(d)
+	for wait := pollFirst; time.Now().Before(deadline); wait = min(2*wait, pollMax) {
+		alive := f.Alive()
+		f.learn(alive)
+		if len(alive) == 0 {
+			return
+		}
 		for _, m := range alive {
-			if !signalled[m] {
-				signalled[m] = true
-				terminate(m)
-			}
+			each(m)
 		}
 		time.Sleep(min(wait, time.Until(deadline)))
-		alive = f.Alive()
-		f.learn(alive)
 	}
-	return f.kill(b.Kill)
 }
 
 // kill repeats SIGKILL until two looks in a row find nobody or the bound is
