@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -126,13 +127,20 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 	if op == integration.OpReplace {
 		operation = mcpadapter.ReplaceBinding{Name: s.Name, Binding: b}
 	}
-	if err := p.reconfigure(ctx, by, save, op, s.Name, operation); err != nil {
-		return err
+	err = p.reconfigure(ctx, by, save, op, s.Name, operation)
+	if err == nil || applied(err) {
+		if save {
+			err = errors.Join(err, p.app.saveServer(s))
+		}
 	}
-	if save {
-		return p.app.saveServer(s)
-	}
-	return nil
+	return err
+}
+
+// applied reports whether an error says that the change was made and that the
+// server behind it did not come up.
+func applied(err error) bool {
+	var failure mcpadapter.BindingFailure
+	return errors.As(err, &failure)
 }
 
 func existence(op integration.Op, name string) error {
@@ -177,7 +185,8 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 	case integration.OpRemove:
 		op = mcpadapter.RemoveBinding{Name: c.Binding}
 	}
-	if err := p.reconfigure(ctx, c.By, c.Save, c.Op, c.Binding, op); err != nil {
+	err := p.reconfigure(ctx, c.By, c.Save, c.Op, c.Binding, op)
+	if err != nil && !applied(err) {
 		return err
 	}
 	if c.Op == integration.OpRemove {
@@ -188,21 +197,22 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 		p.put(e)
 	}
 	if c.Save {
-		return p.app.saveChange(c.Op, e.server)
+		err = errors.Join(err, p.app.saveChange(c.Op, e.server))
 	}
-	return nil
+	return err
 }
 
 // reconfigure applies an operation and waits until idle loops have what came
-// of it.
+// of it. A server that does not come up is reported after that.
 func (p *Port) reconfigure(ctx context.Context, by string, save bool, kind integration.Op, name string, op mcpadapter.Operation) error {
-	if err := p.app.Manager.ReconfigureAs(ctx, mcpadapter.Attribution{By: by, Saved: save}, op); err != nil {
-		return err
+	failure := p.app.Manager.ReconfigureAs(ctx, mcpadapter.Attribution{By: by, Saved: save}, op)
+	if failure != nil && !applied(failure) {
+		return failure
 	}
 	if err := p.record(ctx, by, kind, name, false); err != nil {
 		return err
 	}
-	return p.app.installNow(ctx)
+	return errors.Join(failure, p.app.installNow(ctx))
 }
 
 // record leaves the ledger entry of a reconfiguration; withEvent publishes the

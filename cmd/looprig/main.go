@@ -1,11 +1,12 @@
 // Command looprig is a terminal companion for people who work with MCP servers
-// through an agent. Each subcommand is one small file here: flags in, compose
-// out.
+// through an agent. The files here hold names, flags and help; what the
+// commands do is in compose.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -13,20 +14,22 @@ import (
 
 	"charm.land/fang/v2"
 
-	"github.com/looprig/looprig/compose/exit"
-	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+	"github.com/looprig/looprig/compose"
+	"github.com/looprig/looprig/compose/cli"
 )
 
 // version is set by the linker for releases.
 var version = ""
 
 func main() {
-	if handled, code := stdio.HelperMain(os.Args); handled {
+	if handled, code := compose.HelperMain(os.Args); handled {
 		os.Exit(code)
 	}
 	// The commonest question is answered without building the command tree.
 	if len(os.Args) == 2 && (os.Args[1] == "version" || os.Args[1] == "--version") {
-		fmt.Println("looprig " + versionText())
+		if printVersion(os.Stdout) != nil {
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(run())
@@ -35,16 +38,19 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	s := &state{env: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	root := rootCommand(s)
-	err := fang.Execute(ctx, root,
-		fang.WithVersion(versionText()), fang.WithoutVersion(), fang.WithoutManpage(),
-		fang.WithErrorHandler(s.report),
-	)
+	c := &command{CLI: &cli.CLI{
+		Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(),
+	}}
+	err := fang.Execute(ctx, c.root(), fang.WithoutVersion(), fang.WithoutManpage(), fang.WithErrorHandler(c.report))
 	if err == nil {
-		return int(exit.OK)
+		return 0
 	}
-	return int(codeOf(err))
+	return int(c.code(err))
+}
+
+func printVersion(w io.Writer) error {
+	_, err := fmt.Fprintln(w, "looprig "+versionText())
+	return err
 }
 
 // versionText is the linker's version, or what the build recorded.

@@ -6,6 +6,7 @@ package answers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -311,30 +312,30 @@ func hostOf(target string) string {
 	return strings.TrimSuffix(host, "/")
 }
 
-// submit checks the object against the form. One that does not fit declines
-// the gate and is remembered: the run fails and says which field and why.
+// submit answers with the object. One that does not fit the form is remembered
+// (the run fails and says which field and why); the gate's host refuses it, and
+// so declines the gate, by the same check.
 func (s *Set) submit(env gate.Envelope, r *Rule, resp gate.Response) (gate.Response, bool) {
-	fail := func(why string) (gate.Response, bool) {
-		s.misfits = append(s.misfits, Misfit{Gate: env.ID, Rule: r.place(), Reason: why})
-		resp = s.response(gate.ActionDecline)
-		resp.Detail = "the prepared answer does not fit: " + why
-		return resp, true
+	resp.Values = r.Submit
+	if resp.Values == nil {
+		resp.Values = json.RawMessage("{}")
 	}
-	if env.Prompt.Schema == nil {
-		return fail("the gate has no form")
-	}
-	object := r.Submit
-	if object == nil {
-		object = json.RawMessage("{}")
-	}
-	values, err := env.Prompt.Schema.Decode(object)
-	if err != nil {
-		return fail(err.Error())
-	}
-	if resp.Values, err = env.Prompt.Schema.Encode(values); err != nil {
-		return fail(err.Error())
+	if err := fits(env.Prompt.Schema, resp.Values); err != nil {
+		s.misfits = append(s.misfits, Misfit{Gate: env.ID, Rule: r.place(), Reason: err.Error()})
 	}
 	return resp, true
+}
+
+func fits(schema *gate.FormSchema, object json.RawMessage) error {
+	if schema == nil {
+		return errors.New("the gate has no form")
+	}
+	values, err := schema.Decode(object)
+	if err != nil {
+		return err
+	}
+	_, err = schema.Encode(values)
+	return err
 }
 
 func (r *Rule) place() string { return fmt.Sprintf("%s:%d", r.File, r.Pos.Line) }

@@ -72,8 +72,9 @@ func Run(ctx context.Context, opt Options) (err error) {
 		first = r.leftOver()
 		code = exit.Of(first)
 	}
-	if late := r.misfits(); late != nil && exit.Worse(code, exit.Of(late)) != code {
-		return late
+	// An answer that was not sent explains whatever failed after it.
+	if misfit := r.misfits(); misfit != nil && code != exit.Integrity {
+		return misfit
 	}
 	return first
 }

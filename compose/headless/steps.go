@@ -3,6 +3,7 @@ package headless
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/mcpadapter"
 )
 
 // pollEvery is how often a wait looks at the bindings.
@@ -46,8 +48,19 @@ func (r *Runner) do(ctx context.Context, s Step) (*Result, error) {
 	return nil, fmt.Errorf("no step is called %q", s.Kind)
 }
 
+// done is the result of a step that yields nothing. A change that was made,
+// though its server did not come up, is a result and no error.
 func done(err error) (*Result, error) {
-	return &Result{Outcome: tool.OK, Content: []content.Block{}, Tools: []ToolResult{}}, err
+	res := &Result{Outcome: tool.OK, Content: []content.Block{}, Tools: []ToolResult{}}
+	var failure mcpadapter.BindingFailure
+	if !errors.As(err, &failure) {
+		return res, err
+	}
+	res.Outcome, res.Reason, res.IsError = tool.Failed, failure.Error(), true
+	if failure.Class == "untrusted" {
+		res.Outcome = tool.Denied
+	}
+	return res, nil
 }
 
 func (r *Runner) turn(ctx context.Context, s Step) (*Result, error) {

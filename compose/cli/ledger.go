@@ -1,12 +1,10 @@
-package main
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/spf13/cobra"
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
@@ -16,28 +14,10 @@ import (
 	"github.com/looprig/looprig/internal/safetext"
 )
 
-func ledgerCommand(s *state) *cobra.Command {
-	cmd := &cobra.Command{Use: "ledger", Short: "Look at and verify the record of decisions and calls", Example: "  looprig ledger verify"}
-	verify := &cobra.Command{
-		Use: "verify", Short: "Check the whole chain; exit code 9 names the first bad entry", Example: "  looprig ledger verify --output json", Args: cobra.NoArgs,
-		RunE: s.do(func(cmd *cobra.Command, _ []string) error { return s.ledgerVerify(cmd.Context()) }),
-	}
-	s.addOutput(verify, "text or json")
-	var n int
-	tail := &cobra.Command{
-		Use: "tail", Short: "Show the newest entries", Example: "  looprig ledger tail -n 20", Args: cobra.NoArgs,
-		RunE: s.do(func(cmd *cobra.Command, _ []string) error { return s.ledgerTail(cmd.Context(), n) }),
-	}
-	tail.Flags().IntVarP(&n, "number", "n", 20, "how many entries")
-	s.addOutput(tail, "text or json (NDJSON, one entry a line)")
-	cmd.AddCommand(verify, tail)
-	return cmd
-}
-
 // openReadOnly opens the home's database without writing to it; ok is false
 // where there is none yet.
-func (s *state) openReadOnly(ctx context.Context) (store *sqlite.Store, ok bool, err error) {
-	home, err := compose.Home(s.home, s.lookup())
+func (c *CLI) openReadOnly(ctx context.Context) (store *sqlite.Store, ok bool, err error) {
+	home, err := compose.Home(c.Home, c.env())
 	if err != nil {
 		return nil, false, err
 	}
@@ -62,11 +42,12 @@ func integrity(err error) error {
 	return exit.New(exit.Internal, "%w", err)
 }
 
-func (s *state) ledgerVerify(ctx context.Context) error {
-	if err := s.checkOutput(outputText, outputJSON); err != nil {
+// LedgerVerify checks the whole chain.
+func (c *CLI) LedgerVerify(ctx context.Context) error {
+	if err := c.checkOutput(OutputText, OutputJSON); err != nil {
 		return err
 	}
-	store, ok, err := s.openReadOnly(ctx)
+	store, ok, err := c.openReadOnly(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,25 +59,26 @@ func (s *state) ledgerVerify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.output == outputJSON {
-		return s.jsonLine(rep)
+	if c.Output == OutputJSON {
+		return c.jsonLine(rep)
 	}
-	fmt.Fprintf(s.stdout, "ledger ok: %d entries, %d intents, %d outcomes, %d calls without an outcome\nhead %s\n",
+	fmt.Fprintf(c.Stdout, "ledger ok: %d entries, %d intents, %d outcomes, %d calls without an outcome\nhead %s\n",
 		rep.Entries, rep.Intents, rep.Outcomes, rep.OpenTotal, orDash(rep.Head))
-	for _, c := range rep.Open {
-		fmt.Fprintf(s.stdout, "outcome unknown: %s\n", safetext.ToLine(c))
+	for _, call := range rep.Open {
+		fmt.Fprintf(c.Stdout, "outcome unknown: %s\n", safetext.ToLine(call))
 	}
 	return nil
 }
 
-func (s *state) ledgerTail(ctx context.Context, n int) (err error) {
-	if err := s.checkOutput(outputText, outputJSON); err != nil {
+// LedgerTail shows the newest n entries.
+func (c *CLI) LedgerTail(ctx context.Context, n int) (err error) {
+	if err := c.checkOutput(OutputText, OutputJSON); err != nil {
 		return err
 	}
 	if n < 0 {
 		return exit.New(exit.Usage, "-n %d: give how many entries to show", n)
 	}
-	store, ok, err := s.openReadOnly(ctx)
+	store, ok, err := c.openReadOnly(ctx)
 	if err != nil || !ok {
 		return err
 	}
@@ -110,18 +92,18 @@ func (s *state) ledgerTail(ctx context.Context, n int) (err error) {
 		if err != nil {
 			return integrity(err)
 		}
-		if err := s.printEntry(e); err != nil {
+		if err := c.printEntry(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *state) printEntry(e ledger.Entry) error {
-	if s.output == outputJSON {
-		return s.jsonLine(e)
+func (c *CLI) printEntry(e ledger.Entry) error {
+	if c.Output == OutputJSON {
+		return c.jsonLine(e)
 	}
-	_, err := fmt.Fprintf(s.stdout, "%6d  %s  %-15s  %-32s  %-8s  %s\n", e.Seq, e.Time.Format("2006-01-02 15:04:05"), e.Kind,
+	_, err := fmt.Fprintf(c.Stdout, "%6d  %s  %-15s  %-32s  %-8s  %s\n", e.Seq, e.Time.Format("2006-01-02 15:04:05"), e.Kind,
 		safetext.Ident(firstNonEmpty(e.Tool, e.Binding)), safetext.ToLine(firstNonEmpty(e.Outcome, e.Verdict, e.Detail)),
 		safetext.ToLine(firstNonEmpty(e.Rule, e.Answerer)))
 	return err

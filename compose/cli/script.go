@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/looprig/looprig/internal/safetext"
 )
 
-func (s *state) runScript(ctx context.Context, f rootFlags, script *headless.Script) error {
-	set, err := s.answers(gate.AnswererScript, script.File, script.Answers)
+func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Script) error {
+	set, err := c.answers(gate.AnswererScript, script.File, script.Answers)
 	if err != nil {
 		return err
 	}
-	opt := s.options(compose.ModeHeadless)
+	opt := c.options(compose.ModeHeadless)
 	opt.Title, opt.By = script.File, script.File
 	opt.Servers, opt.Answers, opt.Model = script.Servers, set, script.Model
 	opt.Policy.Allow = append(opt.Policy.Allow, script.Policy.Allow...)
@@ -28,34 +28,34 @@ func (s *state) runScript(ctx context.Context, f rootFlags, script *headless.Scr
 	if script.Model == scripted.Name {
 		opt.Scripted = scripted.New(script.Replies)
 	}
-	ctx, cancel := limited(ctx, f.timeout)
+	ctx, cancel := limited(ctx, f.Timeout)
 	defer cancel()
-	return s.withApp(ctx, opt, f.ephemeral, func(ctx context.Context, a *compose.App) error {
+	return c.withApp(ctx, opt, f.Ephemeral, func(ctx context.Context, a *compose.App) error {
 		return headless.Run(ctx, headless.Options{
 			Script: script, Session: a.Session, Port: a.Port, Reader: a.Manager, Define: a.Port.Define,
-			Answers: set, Scripted: opt.Scripted, Text: s.text(),
+			Answers: set, Scripted: opt.Scripted, Text: c.text(),
 		})
 	})
 }
 
 // text prints a step's text for people; with NDJSON there is none.
-func (s *state) text() func(string) {
-	if s.output != outputText {
+func (c *CLI) text() func(string) {
+	if c.Output != OutputText {
 		return nil
 	}
-	return func(t string) { fmt.Fprintln(s.stdout, safetext.ToBlock(t)) }
+	return func(t string) { fmt.Fprintln(c.Stdout, safetext.ToBlock(t)) }
 }
 
 // withApp opens a run, starts its servers, does the work and closes it all with
 // the exit code in its last event.
-func (s *state) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) error {
+func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) error {
 	a, err := compose.Open(ctx, opt)
 	if err != nil {
 		return endOf(ctx, err)
 	}
 	var events *headless.Writer
-	if s.output == outputJSON {
-		if events, err = headless.WriteEvents(a.Session, s.stdout, ephemeral); err != nil {
+	if c.Output == OutputJSON {
+		if events, err = headless.WriteEvents(a.Session, c.Stdout, ephemeral); err != nil {
 			return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 		}
 	}

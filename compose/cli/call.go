@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/looprig/looprig/compose"
+	"github.com/looprig/looprig/compose/answers"
+	"github.com/looprig/looprig/compose/config/doc"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/compose/headless"
+	"github.com/looprig/looprig/harness/form"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/session"
+	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
+)
+
+// CallOptions are the flags of call.
+type CallOptions struct {
+	Args    []string // k=v pairs
+	JSON    string   // all arguments: JSON, @FILE or -
+	Query   string
+	Save    string
+	Timeout time.Duration
+}
+
+// Call calls one tool as the operator and prints what came of it.
+func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) error {
+	if err := c.checkOutput(OutputText, OutputResult, OutputJSON); err != nil {
+		return err
+	}
+	query, err := compileQuery(f.Query)
+	if err != nil {
+		return err
+	}
+	if f.JSON != "" && len(f.Args) > 0 {
+		return exit.New(exit.Usage, "give --arg or --args, not both")
+	}
+	raw, err := c.rawArgs(f.JSON)
+	if err != nil {
+		return err
+	}
+	set, err := c.answers(gate.AnswererAnswers, "looprig call", nil)
+	if err != nil {
+		return err
+	}
+	opt := c.options(compose.ModeHeadless)
+	opt.Only, opt.Answers, opt.Title = binding, set, "call "+binding+" "+name
+	ctx, cancel := limited(ctx, f.Timeout)
+	defer cancel()
+	return c.withApp(ctx, opt, false, func(ctx context.Context, a *compose.App) error {
+		args := raw
+		if args == nil {
+			if args, err = argsOf(a, binding, name, f.Args); err != nil {
+				return err
+			}
+		}
+		res, err := callOnce(ctx, a, binding, name, args)
+		if err != nil {
+			return err
+		}
+		if perr := c.printResult(ctx, res, query, f); perr != nil {
+			return perr
+		}
+		return callError(binding, name, res, set.Misfits(), a)
+	})
+}
+
+func compileQuery(text string) (*headless.Query, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // no query is not an error
+	}
+	q, err := headless.NewQuery(text)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "--query: %w", err)
+	}
+	return q, nil
+}
+
+// rawArgs reads --args; nil means that it was not given.
+func (c *CLI) rawArgs(text string) (json.RawMessage, error) {
+	var src []byte
+	var err error
+	switch {
+	case text == "":
+		return nil, nil
+	case text == "-" || strings.HasPrefix(text, "@"):
+		src, err = c.source(strings.TrimPrefix(text, "@"))
+	default:
+		src = []byte(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	node, err := doc.ParseJSON("--args", src)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	if node.Kind != doc.Object {
+		return nil, exit.New(exit.Usage, "--args: expected an object, found %s", node.Kind)
+	}
+	return src, nil
+}
+
+// argsOf reads k=v pairs by the tool's schema: a number becomes a number, and
+// what the form cannot ask for is taken as JSON.
+func argsOf(a *compose.App, binding, name string, pairs []string) (json.RawMessage, error) {
+	set := a.Session.Tools(a.Session.Loops()[0].ID)
+	def, err := set.Resolve(binding + " " + name)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	schema, err := form.ParseArguments(def.InputSchema, form.Limits{})
+	if err != nil {
+		return nil, exit.New(exit.Usage, "the arguments of %s must be given with --args: %w", name, err)
+	}
+	values := map[string]json.RawMessage{}
+	for _, pair := range pairs {
+		key, text, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, exit.New(exit.Usage, "--arg %q is not k=v", pair)
+		}
+		if _, twice := values[key]; twice {
+			return nil, exit.New(exit.Usage, "--arg %s is given twice", key)
+		}
+		if values[key], err = argValue(schema, key, text); err != nil {
+			return nil, exit.New(exit.Usage, "--arg %s: %w", key, err)
+		}
+	}
+	return json.Marshal(values)
+}
+
+func argValue(schema form.Schema, key, text string) (json.RawMessage, error) {
+	field, ok := schema.Field(key)
+	if !ok {
+		if len(schema.Fields) > 0 && !schema.Whole {
+			names := make([]string, len(schema.Fields))
+			for i, f := range schema.Fields {
+				names[i] = f.Name
+			}
+			return nil, fmt.Errorf("the tool has no such argument%s; it takes %s", doc.DidYouMean(key, names), strings.Join(names, ", "))
+		}
+		if json.Valid([]byte(text)) {
+			return json.RawMessage(text), nil
+		}
+		return json.Marshal(text)
+	}
+	return schema.ParseText(field, text)
+}
+
+func callOnce(ctx context.Context, a *compose.App, binding, name string, args json.RawMessage) (*headless.Result, error) {
+	t, err := a.Session.Submit(ctx, session.Input{
+		Call:   &session.CallInput{Tool: binding + " " + name, Args: args},
+		Origin: gate.Answerer{Kind: gate.AnswererScript, ID: "looprig call"},
+	})
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	res, err := a.Session.AwaitTurn(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return headless.FromTurn(res, true), nil
+}
+
+func (c *CLI) printResult(ctx context.Context, res *headless.Result, q *headless.Query, f CallOptions) error {
+	var out []byte
+	var err error
+	switch {
+	case q != nil:
+		out, err = q.Lines(ctx, res)
+	case c.Output == OutputResult:
+		out, err = headless.Line(res)
+	case c.Output == OutputText:
+		out = []byte(safetext.ToBlock(res.Display()).String() + "\n")
+	default:
+		return nil
+	}
+	if err != nil {
+		return exit.New(exit.Usage, "--query: %w", err)
+	}
+	if f.Save != "" {
+		if err := os.WriteFile(f.Save, out, 0o600); err != nil {
+			return exit.New(exit.Usage, "--save: %w", err)
+		}
+		return nil
+	}
+	if c.Output == OutputJSON {
+		return nil // stdout is the event stream's alone
+	}
+	_, err = c.Stdout.Write(out)
+	return err
+}
+
+func callError(binding, name string, res *headless.Result, misfits []answers.Misfit, a *compose.App) error {
+	for _, m := range misfits {
+		return exit.New(exit.GateRefused, "%s: the answer does not fit and was not sent: %s", m.Rule, m.Reason)
+	}
+	if res.Outcome == tool.OK {
+		return a.RefusedGate()
+	}
+	e := exit.New(headless.CodeOf(res.Outcome), "%s %s ended %s: %s", binding, name, res.Outcome, res.Why())
+	e.Binding, e.Class = binding, string(res.Outcome)
+	return e
+}

@@ -1,0 +1,139 @@
+// Package cli holds the bodies of the commands: what they print, what they
+// refuse and with which exit code. The command line itself (names, flags, help)
+// is cmd/looprig's; everything that runs is compose's.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/looprig/looprig/compose"
+	"github.com/looprig/looprig/compose/answers"
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/gate"
+)
+
+// CLI is one invocation: the process's streams and the flags that several
+// commands share.
+type CLI struct {
+	Env           []string
+	Stdin, Stdout *os.File
+	Stderr        io.Writer
+	Version       string
+
+	Home       string
+	MCPConfig  string
+	ConfigFile string
+	NoColor    bool
+	Strict     bool
+	// Output is what stdout carries: one of the Output constants.
+	Output string
+	// AnswersFile, Tofu, Allow and Deny belong to commands that run servers
+	// without a person.
+	AnswersFile string
+	Tofu        bool
+	Allow, Deny []string
+}
+
+// The values of CLI.Output.
+const (
+	OutputText   = "text"
+	OutputJSON   = "json"
+	OutputResult = "result"
+)
+
+func (c *CLI) env() config.Env { return config.EnvOf(c.Env) }
+
+func (c *CLI) options(mode string) compose.Options {
+	return compose.Options{
+		Home: c.Home, Env: c.Env, Stdout: c.Stdout, Stderr: c.Stderr, Version: c.Version, Mode: mode,
+		MCPConfig: c.MCPConfig, ConfigFile: c.ConfigFile, Tofu: c.Tofu, Strict: c.Strict,
+		Policy: config.Policy{Allow: patterns(c.Allow), Deny: patterns(c.Deny)},
+	}
+}
+
+func patterns(globs []string) []config.Rule {
+	out := make([]config.Rule, len(globs))
+	for i, g := range globs {
+		out[i] = config.Rule{Tool: g}
+	}
+	return out
+}
+
+// answers loads the answers file of a headless run; without one nothing is
+// answered.
+func (c *CLI) answers(kind gate.AnswererKind, id string, own []answers.Rule) (*answers.Set, error) {
+	set := answers.New(kind, id, own)
+	if c.AnswersFile == "" {
+		return set, nil
+	}
+	rules, def, err := answers.Load(c.AnswersFile)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err)
+	}
+	set.Add(rules)
+	set.SetFallback(def)
+	return set, nil
+}
+
+func (c *CLI) checkOutput(allowed ...string) error {
+	if slices.Contains(allowed, c.Output) {
+		return nil
+	}
+	return exit.New(exit.Usage, "--output %q is not one of %v", c.Output, allowed)
+}
+
+// maxInput bounds what is read from stdin or an argument file.
+const maxInput = 4 << 20
+
+// source reads a file, or stdin for "-".
+func (c *CLI) source(path string) ([]byte, error) {
+	if path != "-" {
+		src, err := os.ReadFile(path) //nolint:gosec // the operator's own choice
+		if err != nil {
+			return nil, exit.New(exit.Usage, "%w", err)
+		}
+		return src, nil
+	}
+	src, err := io.ReadAll(io.LimitReader(c.Stdin, maxInput+1))
+	if err != nil {
+		return nil, exit.New(exit.Usage, "stdin: %w", err)
+	}
+	if len(src) > maxInput {
+		return nil, exit.New(exit.Usage, "stdin: over the limit of %d bytes", maxInput)
+	}
+	return src, nil
+}
+
+// limited gives a run its time.
+func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// endOf finds the real reason of a failure once a context has ended.
+func endOf(ctx context.Context, err error) error {
+	switch {
+	case err == nil || exit.Of(err) == exit.Integrity:
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return exit.New(exit.Limit, "the run's time limit ended it: %w", err)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return exit.New(exit.Interrupted, "interrupted: %w", err)
+	}
+	return err
+}
+
+// printf writes to stdout; a stdout that cannot be written is an error.
+func (c *CLI) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(c.Stdout, format, args...)
+	return err
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+
+	"github.com/looprig/looprig/compose"
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/compose/headless"
+)
+
+// RootOptions are the flags of looprig itself.
+type RootOptions struct {
+	Headless  bool
+	Script    string
+	Prompt    string
+	Model     string
+	Theme     string
+	Timeout   time.Duration
+	Ephemeral bool
+}
+
+// Root opens the interface, or runs a script without one.
+func (c *CLI) Root(ctx context.Context, f RootOptions) error {
+	if err := c.checkOutput(OutputText, OutputJSON); err != nil {
+		return err
+	}
+	if f.Headless || f.Script != "" || f.Prompt != "" {
+		return c.headless(ctx, f)
+	}
+	if !term.IsTerminal(c.Stdin.Fd()) || !term.IsTerminal(c.Stdout.Fd()) {
+		return exit.New(exit.Usage, "stdin or stdout is not a terminal, so there is no interface").
+			WithHint("run a script: looprig --headless --script FILE, or one call: looprig call BINDING TOOL")
+	}
+	return c.terminal(ctx, f)
+}
+
+func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
+	if f.Model != "" && f.Model != "operator" {
+		return unknownModel(f.Model)
+	}
+	if dumb, _ := c.env()("TERM"); dumb == "dumb" {
+		return exit.New(exit.Usage, "TERM is dumb: the interface needs a terminal that can move its cursor").
+			WithHint("run a script: looprig --headless --script FILE")
+	}
+	a, err := compose.Open(ctx, c.options(compose.ModeInteractive))
+	if err != nil {
+		return err
+	}
+	_, noColor := c.env()("NO_COLOR")
+	_, err = compose.RunTerminal(ctx, a, compose.TerminalOptions{
+		Stdin: c.Stdin, Stdout: c.Stdout, Theme: f.Theme, NoColor: c.NoColor || noColor,
+	})
+	if err == nil {
+		fmt.Fprintf(c.Stdout, "session %s · looprig sessions show %s\n", a.Session.ID(), a.Session.ID())
+	}
+	return err
+}
+
+func unknownModel(name string) error {
+	return exit.New(exit.Usage, "the model %q is not known; this version has: operator (you choose the calls), and scripted replies in a script", name)
+}
+
+// errNoModel lists what a headless prompt can do without a model.
+func errNoModel() error {
+	return exit.New(exit.Usage, "no model is configured, so nobody can answer a prompt").WithHint(
+		"three ways on: declare replies in a script (looprig --headless --script FILE), call a tool yourself (looprig call BINDING TOOL), or open the interface (looprig)")
+}
+
+func (c *CLI) headless(ctx context.Context, f RootOptions) error {
+	switch {
+	case f.Script != "" && f.Prompt != "":
+		return exit.New(exit.Usage, "give --script or -p, not both")
+	case f.Script == "" && f.Prompt == "":
+		return exit.New(exit.Usage, "--headless needs --script FILE or -p TEXT")
+	case f.Model != "" && f.Model != "operator":
+		return unknownModel(f.Model)
+	case f.Prompt != "":
+		return errNoModel()
+	}
+	src, err := c.source(f.Script)
+	if err != nil {
+		return err
+	}
+	script, err := headless.LoadScript(f.Script, src, c.env())
+	if err != nil {
+		return exit.New(exit.Usage, "%w", err)
+	}
+	return c.runScript(ctx, f, script)
+}
