@@ -25,7 +25,7 @@ endif
 # No package's tests may take longer.
 TEST_TIMEOUT := 3m
 RACE_TIMEOUT := 8m
-FUZZ_TOTAL   ?= 60s
+FUZZ_TOTAL   ?= 45s
 FUZZ_EACH    ?= 4s
 
 # with_home COMMAND: run with a home that is gone afterwards.

@@ -50,7 +50,7 @@ var outside = map[string][]string{
 	"golang.org/x/mod/sumdb":                   {"harness/ledger"},
 	"github.com/oklog/ulid/v2":                 {"harness", "compose"},
 	"golang.org/x/net/idna":                    {"harness", "mcpadapter"},
-	"github.com/go-json-experiment/json":       {"harness", "mcpadapter", "compose", "cmd/looprig"},
+	"github.com/go-json-experiment/json":       {"harness", "mcpadapter", "compose", "cmd/looprig", "tui"},
 	"github.com/goccy/go-yaml":                 {"compose", "mcpadapter/internal/fixture"},
 	"golang.org/x/sys":                         {"harness", "mcpadapter", "compose", "cmd/looprig", "internal", "tui"},
 	"golang.org/x/text":                        {"harness/schema"},
