@@ -126,6 +126,9 @@ generate-check: ## fail when something generated is stale
 
 # --- tools -----------------------------------------------------------------
 
+.PHONY: install-tools
+install-tools: $(GOLANGCI) $(CACHE)/npm/installed ## what check and test-external install, and nothing else
+
 # Everything in the cache directory is ignored by git, and by go.
 $(CACHE)/.gitignore:
 	@mkdir -p $(BIN)
