@@ -179,6 +179,7 @@ func unpinned(t tool.Trust) bool {
 	switch t {
 	case tool.TrustBuiltin, tool.TrustAccepted, tool.TrustOnce:
 		return false
+	default:
+		return true
 	}
-	return true
 }

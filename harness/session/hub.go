@@ -19,6 +19,10 @@ const (
 	// maxWaitingRequests is how many requests wait for the journal before
 	// whoever comes next has to wait as well.
 	maxWaitingRequests = 1024
+	// flushDelay is how long events that nobody waits for are kept back, so that
+	// they share an append with the next one that somebody does wait for. It is
+	// real time: it decides about the number of appends and nothing else.
+	flushDelay = 3 * time.Millisecond
 	// renewalsPerTTL is how often a lease is renewed in its lifetime.
 	renewalsPerTTL = 3
 )
@@ -37,6 +41,8 @@ type hub struct {
 	mu        sync.Mutex
 	space     *sync.Cond // queue has room, or the hub ended
 	queue     []*request
+	due       bool          // the queue is to be appended now
+	flush     *time.Timer   // makes the queue due; nil while none runs
 	wake      chan struct{} // capacity 1: the writer has something to do
 	renew     chan struct{} // capacity 1: the lease is due
 	closing   bool
@@ -78,8 +84,9 @@ func (h *hub) append(drafts []ledger.Draft, events ...event.Event) error {
 	return h.wait(r)
 }
 
-// emit is append without waiting: whatever is appended later is durable only if
-// this is. It fails when the journal has failed already.
+// emit is append without waiting, after flushDelay at the latest: whatever is
+// appended later is durable only if this is. It fails when the journal has
+// failed already.
 func (h *hub) emit(drafts []ledger.Draft, events ...event.Event) error {
 	return h.enqueue(&request{events: events, drafts: drafts})
 }
@@ -112,8 +119,27 @@ func (h *hub) enqueue(r *request) error {
 	}
 	h.closing = r.final
 	h.queue = append(h.queue, r)
-	h.signal()
+	switch {
+	case r.done != nil || len(h.queue) >= maxBatchRequests:
+		h.hasten()
+	case h.flush == nil && !h.due:
+		h.flush = time.AfterFunc(flushDelay, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.hasten()
+		})
+	}
 	return nil
+}
+
+// hasten makes the queue due. The caller holds the lock.
+func (h *hub) hasten() {
+	if h.flush != nil {
+		h.flush.Stop()
+		h.flush = nil
+	}
+	h.due = true
+	h.signal()
 }
 
 // signal wakes the writer. The caller holds the lock.
@@ -170,9 +196,13 @@ func (h *hub) run() {
 func (h *hub) take() (batch []*request, last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.due && !h.closing {
+		return nil, false
+	}
 	n := min(len(h.queue), maxBatchRequests)
 	batch = h.queue[:n:n]
 	h.queue = h.queue[n:]
+	h.due = len(h.queue) > 0
 	h.space.Broadcast()
 	return batch, h.closing && n == 0
 }
@@ -327,6 +357,10 @@ func (h *hub) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closing = true
+	if h.flush != nil {
+		h.flush.Stop()
+		h.flush = nil
+	}
 	for s := range h.subs {
 		s.finish()
 	}

@@ -172,7 +172,7 @@ func (l *loop) start(in *input) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &turn{
 		s: l.s, loop: l, id: nextID("t", &l.s.turns), in: in, set: l.set.Load(), ctx: ctx, cancel: cancel,
-		history: l.history[:len(l.history):len(l.history)], began: l.s.o.Clock.Now(),
+		history: l.history, began: l.s.o.Clock.Now(),
 		withdrawn: l.tools.withdrawn(),
 	}
 	l.running = t

@@ -115,6 +115,7 @@ func (s *Subscription) Next(ctx context.Context) (event.Record, error) {
 			continue
 		case pollLost:
 			return event.Record{}, s.loss()
+		case pollEmpty:
 		}
 		select {
 		case <-s.wake:

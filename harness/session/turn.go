@@ -74,9 +74,10 @@ func (t *turn) last(by *interruption) event.Event {
 		return &event.TurnInterrupted{Header: t.head(), By: by.by, DurationMS: ms}
 	case TurnFailed:
 		return &event.TurnFailed{Header: t.head(), Code: r.Code, Reason: r.Reason, DurationMS: ms}
-	}
-	return &event.TurnCompleted{
-		Header: t.head(), Text: r.Text, Steps: r.Steps, Calls: len(r.Calls), Usage: r.Usage, DurationMS: ms,
+	default:
+		return &event.TurnCompleted{
+			Header: t.head(), Text: r.Text, Steps: r.Steps, Calls: len(r.Calls), Usage: r.Usage, DurationMS: ms,
+		}
 	}
 }
 
