@@ -3,6 +3,8 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -178,7 +180,7 @@ func TestValidate(t *testing.T) {
 		{"draft 4 exclusive bounds", `{"$schema":"http://json-schema.org/draft-04/schema#","maximum":3,"exclusiveMaximum":true}`, `3`, "exclusiveMaximum"},
 		{"unevaluated", `{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2}`, "false"},
 		{"unevaluated, fits", `{"allOf":[{"properties":{"a":{"type":"integer"}}}],"unevaluatedProperties":false}`, `{"a":1}`, ""},
-		{"huge maxLength", `{"maxLength":1e30}`, `"abc"`, ""},
+		{"huge maxLength", `{"maxLength":18446744073709551616}`, `"abc"`, ""},
 		{"alternatives, one likely", `{"anyOf":[{"type":"string","minLength":3},{"type":"null"}]}`, `"a"`, "minLength"},
 		{"alternatives, none likely", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `1`, "anyOf"},
 		{"reference with siblings", `{"$ref":"#/$defs/s","minLength":2,"$defs":{"s":{"type":"string"}}}`, `"a"`, "minLength"},
@@ -209,6 +211,17 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// A file that is there, and no valid schema: reading it would give another code.
+func TestFilesAreNotRead(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "s.json")
+	if err := os.WriteFile(file, []byte(`{"type":5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Compile([]byte(`{"$ref":"file://`+filepath.ToSlash(file)+`"}`), Limits{})
+	wantCode(t, err, CodeExternal)
+}
+
 func TestUnchecked(t *testing.T) {
 	t.Parallel()
 	s := mustCompile(t, `{"properties":{"a":{"pattern":"(?=x)"},"b":{"pattern":"ok"}},"patternProperties":{"(?!y)":{}},"default":{"pattern":"(?=x)"}}`)
@@ -217,7 +230,7 @@ func TestUnchecked(t *testing.T) {
 		t.Errorf("unchecked %q, want %q", got, want)
 	}
 	// Cheap to write, expensive to compile: left alone, not compiled.
-	for _, p := range []string{`((a{1,100}){1,100}){1,100}`, strings.Repeat(`\\pL`, 4000), `(x{1,1000}){1,30}`} {
+	for _, p := range []string{`((a{1,100}){1,100}){1,100}`, `(` + strings.Repeat("ab", 50) + `){1,999}`, strings.Repeat(`\\pL`, 4000), `(x{1,1000}){1,30}`} {
 		began := time.Now()
 		s := mustCompile(t, `{"pattern":"`+p+`"}`)
 		if len(s.Unchecked()) != 1 {
