@@ -141,6 +141,9 @@ func (c *Conn) endOf(err error) error {
 // loss waits briefly for news of the process, so that the error names its exit
 // and Diagnostics hold its last words, and starts the cleaning up.
 func (c *Conn) loss(reason string, cause error) error {
+	if c.closing.Load() {
+		return c.reason()
+	}
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	lost := &wire.LossError{Reason: reason, ExitCode: -1, Err: cause}
@@ -157,7 +160,7 @@ func (c *Conn) loss(reason string, cause error) error {
 	case <-timer.C:
 	}
 	c.fail(lost)
-	return lost
+	return c.reason()
 }
 
 // reason is why the connection cannot be used any more.

@@ -2,12 +2,10 @@ package stdio
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"time"
-	"unicode/utf8"
 
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
@@ -29,8 +27,8 @@ const (
 
 // frameReader cuts a byte stream into newline-delimited frames. Memory stays
 // bounded by the limit while reading: a line that grows over it is dropped and
-// skipped to its end. What is not one valid JSON object or array (RFC 8259 in
-// UTF-8) is noise. It is used by one goroutine.
+// skipped to its end. What is not one JSON object or array is noise. It is
+// used by one goroutine.
 //
 // An error of the source that is no end (a cancelled context) loses nothing:
 // the next call goes on where this one stopped.
@@ -182,7 +180,7 @@ func (r *frameReader) finish(last []byte) (wire.Frame, bool) {
 	if len(text) == 0 {
 		return wire.Frame{}, false
 	}
-	if !looksLikeJSON(text) || !utf8.Valid(text) || !json.Valid(text) {
+	if !looksLikeJSON(text) || !isJSON(text) {
 		r.countNoise(text)
 		return wire.Frame{}, false
 	}

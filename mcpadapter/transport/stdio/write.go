@@ -38,9 +38,10 @@ func (c *Conn) Write(ctx context.Context, frame []byte) error {
 
 // writable refuses what cannot arrive any more.
 func (c *Conn) writable(ctx context.Context) error {
-	select {
-	case <-c.closeReq:
+	if c.closing.Load() {
 		return c.reason()
+	}
+	select {
 	case <-c.exited:
 		return c.loss("process exited", nil)
 	default:
