@@ -193,8 +193,8 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 		}
 		head = cells.Spread(th.Heading.Render(" Bindings ")+th.Accent.Render(q), status.Counts(d.Bindings, th, false)+" ", w)
 	}
-	hint := th.Muted.Render(cells.Cut(" "+keys.Hint("binding.add=add", "binding.toggle=on/off", "binding.replace=replace", "binding.remove=remove",
-		"binding.reconnect=reconnect", "binding.detail=detail", "binding.filter=filter", "binding.catalog=catalog", "bindings.help=help", "app.back=back"), w))
+	hint := th.Muted.Render(" " + keys.HintFit(w-1, "binding.add=add", "binding.toggle=on/off", "binding.replace=replace", "binding.remove=remove",
+		"binding.reconnect=reconnect", "binding.detail=detail", "binding.filter=filter", "binding.catalog=catalog", "bindings.help=help", "app.back=back"))
 	room := max(h-3, 1)
 	var body []string
 	b, any := s.Selected(d)

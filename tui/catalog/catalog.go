@@ -182,7 +182,7 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 	if s.filtering || len(s.query) > 0 {
 		left += th.Accent.Render("  /" + string(s.query))
 	}
-	hint := th.Muted.Render(cells.Cut(" "+keys.Hint("catalog.call=call", "catalog.detail=detail", "catalog.filter=filter", "catalog.next_binding=next binding", "catalog.help=help", "app.back=back"), w))
+	hint := th.Muted.Render(" " + keys.HintFit(w-1, "catalog.call=call", "catalog.detail=detail", "catalog.filter=filter", "catalog.next_binding=next binding", "catalog.help=help", "app.back=back"))
 	room := max(h-3, 1)
 	var body []string
 	it, any := s.Selected(d)

@@ -282,7 +282,7 @@ func word(s, otherwise string) string {
 	if s == "" {
 		return otherwise
 	}
-	return string(safetext.Ident(s))
+	return string(safetext.ToLineN(s, 64))
 }
 
 func compactWords(in []string) []string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/looprig/looprig/tui/cells"
 )
 
 // ID names an action: "binding.reconnect".
@@ -247,18 +248,39 @@ func (m *Map) Actions() []Action { return m.actions }
 
 // Hint writes "key title" pairs for a footer, separated by dots, from "id=word"
 // entries; a word that is left out is the action's title.
-func (m *Map) Hint(entries ...string) string {
-	parts := make([]string, 0, len(entries))
+func (m *Map) Hint(entries ...string) string { return m.HintFit(1<<20, entries...) }
+
+// HintFit is Hint in at most w cells: entries that do not fit are left out, the
+// last ones first.
+func (m *Map) HintFit(w int, entries ...string) string {
+	out, used := "", 0
 	for _, e := range entries {
-		id, word, _ := strings.Cut(e, "=")
-		a, ok := m.Action(ID(id))
-		if !ok || len(a.Keys) == 0 {
+		part := m.hint(e)
+		n := cells.Width(part)
+		if part == "" || used+n+3 > w+3 {
 			continue
 		}
-		if word == "" {
-			word = strings.ToLower(a.Title)
+		if out != "" {
+			out += " · "
+			used += 3
 		}
-		parts = append(parts, a.Key()+" "+word)
+		if used+n > w {
+			return strings.TrimSuffix(out, " · ")
+		}
+		out += part
+		used += n
 	}
-	return strings.Join(parts, " · ")
+	return out
+}
+
+func (m *Map) hint(entry string) string {
+	id, word, _ := strings.Cut(entry, "=")
+	a, ok := m.Action(ID(id))
+	if !ok || len(a.Keys) == 0 {
+		return ""
+	}
+	if word == "" {
+		word = strings.ToLower(a.Title)
+	}
+	return a.Key() + " " + word
 }

@@ -95,7 +95,7 @@ func bindingLines(d Data, th *theme.Theme, w, most int) []string {
 func bindingLine(b integration.Binding, th *theme.Theme, w int, now time.Time) string {
 	g := theme.GroupOf(b.State)
 	name := cells.Fit(string(safetext.Ident(b.Name)), max(w-30, 8))
-	state := th.Style(g).Render(g.Symbol()) + " " + name + " " + th.Style(g).Render(cells.Fit(theme.StateWord(b, now), 10))
+	state := th.Style(g).Render(g.Symbol()) + " " + name + " " + th.Style(g).Render(theme.StateWord(b, now))
 	return cells.Spread(state, th.Muted.Render(Generation(b)), w)
 }
 

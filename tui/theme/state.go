@@ -72,7 +72,7 @@ func GroupOf(s integration.State) Group {
 func StateWord(b integration.Binding, now time.Time) string {
 	if b.NextTry != nil {
 		if d := b.NextTry.Sub(now); d > 0 {
-			return "again in " + Short(d)
+			return fmt.Sprintf("again in %d s", int((d+time.Second-1)/time.Second))
 		}
 		if b.State == integration.StateReconnecting {
 			return "trying"

@@ -1,0 +1,348 @@
+package tui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/looprig/looprig/harness/form"
+	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/internal/safetext"
+	"github.com/looprig/looprig/tui/bindings"
+	"github.com/looprig/looprig/tui/catalog"
+	"github.com/looprig/looprig/tui/formview"
+	"github.com/looprig/looprig/tui/keymap"
+	"github.com/looprig/looprig/tui/list"
+)
+
+// nameField is the field that names a binding in the form for adding one.
+const nameField = "name"
+
+// appliedMsg is what came of a change.
+type appliedMsg struct {
+	op  int
+	c   integration.Change
+	err error
+}
+
+func (m *model) bindingData() bindings.Data {
+	return bindings.Data{Bindings: m.bindings, Busy: m.busy, Now: m.now}
+}
+
+func (m *model) openBindings(name string) {
+	m.screen = screenBindings
+	m.bindings = m.o.Port.Bindings()
+	if name != "" {
+		m.bind.Focus(name)
+	}
+}
+
+func (m *model) catalogData() catalog.Data {
+	d := catalog.Data{Binding: m.catalog}
+	if c, ok := m.o.Port.Catalog(m.catalog, 0); ok {
+		d.Catalog = &c
+	}
+	return d
+}
+
+// openCatalog shows a binding's catalog; without a name the one that was open,
+// or the first that has tools.
+func (m *model) openCatalog(name string) {
+	if name == "" {
+		name = m.catalog
+	}
+	if _, ok := m.binding(name); !ok {
+		name = ""
+		for _, b := range m.bindings {
+			if name == "" || b.Generation > 0 {
+				name = b.Name
+			}
+			if b.Generation > 0 {
+				break
+			}
+		}
+	}
+	if name != m.catalog {
+		m.cat.Reset()
+	}
+	m.catalog, m.screen, m.adopted = name, screenCatalog, 0
+}
+
+func (m *model) nextCatalog() {
+	for i, b := range m.bindings {
+		if b.Name == m.catalog {
+			m.openCatalog(m.bindings[(i+1)%len(m.bindings)].Name)
+			return
+		}
+	}
+	m.openCatalog("")
+}
+
+func (m *model) binding(name string) (integration.Binding, bool) {
+	for _, b := range m.bindings {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return integration.Binding{}, false
+}
+
+// bindingDisabled says why an action cannot be used on a binding now, or "".
+func (m *model) bindingDisabled(id keymap.ID, b integration.Binding) string {
+	if op := m.busy[b.Name]; op != "" {
+		return op + " is still going on"
+	}
+	switch id {
+	case keymap.BindingReconnect:
+		if !b.Enabled {
+			return "the binding is disabled"
+		}
+	case keymap.BindingReplace:
+		if _, _, ok := m.o.Port.Current(b.Name); !ok {
+			return "this binding's definition cannot be changed here"
+		}
+	}
+	return ""
+}
+
+// bindingAction does an action of the bindings screen.
+func (m *model) bindingAction(id keymap.ID, name string) tea.Cmd {
+	switch id {
+	case keymap.BindingAdd:
+		m.addBinding()
+		return nil
+	case keymap.BindingCatalog:
+		m.openCatalog(name)
+		return nil
+	case keymap.BindingToggle, keymap.BindingReplace, keymap.BindingRemove, keymap.BindingReconnect:
+	default:
+		return m.run(id)
+	}
+	b, ok := m.binding(name)
+	if !ok {
+		m.say(errNoBinding.Error())
+		return nil
+	}
+	if why := m.bindingDisabled(id, b); why != "" {
+		m.say(why)
+		return nil
+	}
+	switch id {
+	case keymap.BindingToggle:
+		op := integration.OpEnable
+		if b.Enabled {
+			op = integration.OpDisable
+		}
+		return m.apply(integration.Change{Op: op, Binding: name, Save: m.o.SaveTarget != ""}, nil)
+	case keymap.BindingReconnect:
+		return m.apply(integration.Change{Op: integration.OpReconnect, Binding: name}, nil)
+	case keymap.BindingReplace:
+		m.replaceForm(name)
+	case keymap.BindingRemove:
+		m.push(&changeDialog{question: "Remove " + string(safetext.Ident(name)) + "?", details: []string{"Its tools are withdrawn at the next idle boundary and its process ends."},
+			c: integration.Change{Op: integration.OpRemove, Binding: name, Save: m.o.SaveTarget != ""}, target: m.o.SaveTarget, keys: m.keys, th: m.th})
+	}
+	return nil
+}
+
+// mcpCommand is "/mcp [operation [binding]]".
+func (m *model) mcpCommand(rest string) tea.Cmd {
+	op, name, _ := strings.Cut(rest, " ")
+	name = strings.TrimSpace(name)
+	id, known := map[string]keymap.ID{
+		"": keymap.OpenBindings, "add": keymap.BindingAdd, "enable": keymap.BindingToggle, "disable": keymap.BindingToggle,
+		"replace": keymap.BindingReplace, "remove": keymap.BindingRemove, "reconnect": keymap.BindingReconnect,
+	}[op]
+	if !known {
+		m.say("/mcp takes add, enable, disable, replace, remove or reconnect")
+		return nil
+	}
+	b, exists := m.binding(name)
+	switch {
+	case op == "" || op == "add":
+	case !exists:
+		m.say("name a binding: " + m.bindingNames())
+		return nil
+	case op == "enable" && b.Enabled, op == "disable" && !b.Enabled:
+		m.say(string(safetext.Ident(name)) + " is " + op + "d already")
+		return nil
+	}
+	m.cp.Take()
+	return m.bindingAction(id, name)
+}
+
+func (m *model) bindingNames() string {
+	var names []string
+	for _, b := range m.bindings {
+		names = append(names, string(safetext.Ident(b.Name)))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (m *model) addBinding() {
+	kinds := m.o.Port.Kinds()
+	switch len(kinds) {
+	case 0:
+		m.say("nothing can be added here")
+	case 1:
+		m.addForm(kinds[0].Name)
+	default:
+		var entries []list.Entry
+		for _, k := range kinds {
+			entries = append(entries, list.Entry{ID: k.Name, Label: string(safetext.ToLine(k.Title)), Note: string(safetext.Ident(k.Name))})
+		}
+		m.push(&pickDialog{kind: pickSource, p: list.NewPicker("what to add", entries), keys: m.keys, th: m.th})
+	}
+}
+
+func (m *model) kind(name string) (integration.SourceKind, bool) {
+	for _, k := range m.o.Port.Kinds() {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return integration.SourceKind{}, false
+}
+
+// addForm asks for a new binding. The name is asked for here when the kind's
+// form does not ask itself.
+func (m *model) addForm(kind string) {
+	k, ok := m.kind(kind)
+	if !ok {
+		m.say("no such kind: " + kind)
+		return
+	}
+	s, named := k.Form, false
+	if _, has := s.Field(nameField); !has {
+		s.Fields = append([]form.Field{{Name: nameField, Title: "Name", Description: "what to call the binding", Kind: form.KindText, Required: true}}, s.Fields...)
+		s.Raw, named = nil, true
+	}
+	m.sourceForm("add · "+string(safetext.ToLine(k.Title)), s, nil, formUse{change: &integration.Change{Op: integration.OpAdd, Kind: kind}, named: named})
+}
+
+func (m *model) replaceForm(name string) {
+	kind, values, ok := m.o.Port.Current(name)
+	k, known := m.kind(kind)
+	if !ok || !known {
+		m.say("this binding's definition cannot be changed here")
+		return
+	}
+	prefill, err := k.Form.Decode(values)
+	if err != nil {
+		m.say("the present definition does not fit the form: " + err.Error())
+	}
+	m.sourceForm("replace · "+string(safetext.Ident(name)), k.Form, prefill, formUse{change: &integration.Change{Op: integration.OpReplace, Binding: name, Kind: kind}})
+}
+
+func (m *model) sourceForm(title string, s form.Schema, prefill form.Values, use formUse) {
+	f, err := formview.New(formview.Options{Schema: s, Prefill: prefill, SubmitWord: string(use.change.Op), Keys: m.keys, Theme: m.th})
+	if err != nil {
+		m.say("nothing can be changed: " + err.Error())
+		return
+	}
+	m.push(&formDialog{title: title, f: f, use: use, th: m.th,
+		hint: m.keys.Hint("form.next=next", "form.previous=back", "form.submit="+string(use.change.Op), "form.unset=unset", "form.cancel=cancel")})
+}
+
+// confirmForm asks before a form changes something.
+func (m *model) confirmForm(d *formDialog) {
+	c := *d.use.change
+	name, values, err := splitName(d.f.Object(), d.use.named)
+	if err != nil {
+		d.f.SetError(err)
+		return
+	}
+	if c.Op == integration.OpAdd {
+		c.Binding = name
+	}
+	c.Values, c.Save = values, m.o.SaveTarget != ""
+	what := "Add "
+	if c.Op == integration.OpReplace {
+		what = "Replace "
+	}
+	m.push(&changeDialog{question: what + string(safetext.Ident(c.Binding)) + "?", details: summary(values), c: c, target: m.o.SaveTarget, form: d, keys: m.keys, th: m.th})
+}
+
+// splitName takes the name out of an answer; ours says that the field was added
+// here and is not part of the values.
+func splitName(obj json.RawMessage, ours bool) (string, json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(obj, &fields); err != nil {
+		return "", nil, fmt.Errorf("the answer is not an object: %w", err)
+	}
+	var name string
+	if raw, ok := fields[nameField]; ok {
+		if err := json.Unmarshal(raw, &name); err != nil {
+			return "", nil, form.Errors{{Field: nameField, Message: "must be a text"}}
+		}
+	}
+	if !ours {
+		return name, obj, nil
+	}
+	delete(fields, nameField)
+	values, err := json.Marshal(fields)
+	return name, values, err
+}
+
+// summary is an answer in a few lines, for the confirmation.
+func summary(values json.RawMessage) []string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(values, &fields) != nil {
+		return nil
+	}
+	text := string(safetext.ToLineN(string(values), 600))
+	return []string{text}
+}
+
+func (m *model) actChange(d *changeDialog, c integration.Change) tea.Cmd {
+	m.remove(d)
+	if d.form != nil {
+		m.remove(d.form)
+	}
+	return m.apply(c, d.form)
+}
+
+// apply makes a change in a command. A form is kept until the change has taken
+// effect, so that it can be corrected.
+func (m *model) apply(c integration.Change, f *formDialog) tea.Cmd {
+	c.By = m.o.Operator
+	m.lastOp++
+	op := m.lastOp
+	if f != nil {
+		m.forms[op] = f
+	}
+	m.busy[c.Binding] = string(c.Op)
+	m.say(string(c.Op) + " " + string(safetext.Ident(c.Binding)) + "…")
+	port, ctx := m.o.Port, m.ctx
+	return func() tea.Msg { return appliedMsg{op: op, c: c, err: port.Apply(ctx, c)} }
+}
+
+func (m *model) applied(msg appliedMsg) {
+	f := m.forms[msg.op]
+	delete(m.forms, msg.op)
+	delete(m.busy, msg.c.Binding)
+	m.bindings = m.o.Port.Bindings()
+	name := string(safetext.Ident(msg.c.Binding))
+	if msg.err == nil {
+		m.say(name + ": " + string(msg.c.Op) + " done")
+		if msg.c.Op == integration.OpAdd || msg.c.Op == integration.OpReplace {
+			m.bind.Focus(msg.c.Binding)
+		}
+		return
+	}
+	m.say(name + ": " + string(msg.c.Op) + " failed: " + msg.err.Error())
+	if f != nil && correctable(msg.err) && m.top() == nil {
+		f.f.SetError(msg.err)
+		m.push(f)
+	}
+}
+
+// correctable reports an error that says which field is wrong.
+func correctable(err error) bool {
+	var all form.Errors
+	var ptr *form.Errors
+	var one *form.FieldError
+	return errors.As(err, &all) || errors.As(err, &ptr) || errors.As(err, &one)
+}

@@ -1,0 +1,284 @@
+package tui
+
+import (
+	"encoding/json"
+	"errors"
+	"sort"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/looprig/looprig/harness/form"
+	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
+	"github.com/looprig/looprig/tui/composer"
+	"github.com/looprig/looprig/tui/formview"
+	"github.com/looprig/looprig/tui/keymap"
+	"github.com/looprig/looprig/tui/list"
+)
+
+// Command is one slash command.
+type Command struct {
+	Name, Args, Title string
+}
+
+// Commands lists the slash commands in the order of the help.
+func Commands() []Command {
+	return []Command{
+		{"/call", "TOOL [JSON]", "call a tool; without JSON a form asks for the arguments"},
+		{"/tools", "", "choose a tool from all servers"},
+		{"/catalog", "[BINDING]", "what a binding offers"},
+		{"/mcp", "", "the bindings screen"},
+		{"/mcp add", "", "add a binding"},
+		{"/mcp enable", "BINDING", "enable a binding"},
+		{"/mcp disable", "BINDING", "disable a binding"},
+		{"/mcp replace", "BINDING", "change a binding's definition"},
+		{"/mcp remove", "BINDING", "remove a binding"},
+		{"/mcp reconnect", "BINDING", "reconnect a binding now"},
+		{"/notices", "", "notices, stderr and logs"},
+		{"/help", "", "commands and keys"},
+		{"/quit", "", "quit"},
+	}
+}
+
+// send takes the input: a command, or text for the main loop.
+func (m *model) send() tea.Cmd {
+	text := m.cp.Expand()
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	if strings.HasPrefix(text, "/") {
+		return m.command(strings.TrimSpace(text))
+	}
+	m.cp.Take()
+	m.tr.End()
+	return m.submit(text)
+}
+
+func (m *model) submit(text string) tea.Cmd {
+	s, ctx := m.o.Session, m.ctx
+	return func() tea.Msg { return submittedMsg{text: text, err: s.Submit(ctx, text)} }
+}
+
+// command runs a slash command. One that is not understood stays in the
+// composer, to be corrected.
+func (m *model) command(text string) tea.Cmd {
+	name, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	switch name {
+	case "/call":
+		if rest == "" {
+			m.cp.Take()
+			m.openTools()
+			return nil
+		}
+		return m.callCommand(rest)
+	case "/tools":
+		m.cp.Take()
+		m.openTools()
+	case "/catalog":
+		m.cp.Take()
+		m.openCatalog(rest)
+	case "/mcp":
+		return m.mcpCommand(rest)
+	case "/notices":
+		m.cp.Take()
+		m.openNotices()
+	case "/help":
+		m.cp.Take()
+		m.openHelp()
+	case "/quit":
+		m.cp.Take()
+		m.quit(Result{Reason: ReasonQuit})
+	default:
+		m.say("no command " + name + "; /help lists them")
+	}
+	return nil
+}
+
+// callCommand is "/call TOOL [JSON]". A tool may be two words.
+func (m *model) callCommand(rest string) tea.Cmd {
+	spelling, args := rest, ""
+	if i := strings.Index(rest, "{"); i >= 0 {
+		spelling, args = strings.TrimSpace(rest[:i]), rest[i:]
+	}
+	def, err := m.o.Session.Resolve(spelling)
+	if err != nil {
+		m.say(err.Error())
+		return nil
+	}
+	if args != "" && !json.Valid([]byte(args)) {
+		m.say("the arguments are not valid JSON")
+		return nil
+	}
+	m.cp.Take()
+	if args != "" {
+		return m.sendCall(def.Name, json.RawMessage(args))
+	}
+	return m.askDefinition(def)
+}
+
+func (m *model) sendCall(name string, args json.RawMessage) tea.Cmd {
+	s, ctx := m.o.Session, m.ctx
+	m.screen, m.pane = screenMain, paneComposer
+	m.tr.End()
+	return func() tea.Msg {
+		return submittedMsg{text: "/call " + name + " " + string(args), err: s.Call(ctx, name, args)}
+	}
+}
+
+// callFormMsg is the form for a tool's arguments.
+type callFormMsg struct {
+	def    tool.Definition
+	schema form.Schema
+	err    error
+}
+
+// askCall opens the form for a tool that is named by its model-facing name.
+func (m *model) askCall(name string, _ json.RawMessage) tea.Cmd {
+	def, err := m.o.Session.Resolve(name)
+	if err != nil {
+		m.say(err.Error())
+		return nil
+	}
+	return m.askDefinition(def)
+}
+
+// askDefinition parses the input schema in a command: a server wrote it.
+func (m *model) askDefinition(def tool.Definition) tea.Cmd {
+	return func() tea.Msg {
+		s, err := form.ParseArguments(def.InputSchema, form.Limits{})
+		return callFormMsg{def: def, schema: s, err: err}
+	}
+}
+
+// callForm opens the form, or calls at once when there is nothing to ask. A
+// schema that makes no form is asked for as raw JSON.
+func (m *model) callForm(msg callFormMsg) tea.Cmd {
+	s := msg.schema
+	note := ""
+	if msg.err != nil {
+		s = form.Schema{Whole: true, Fields: []form.Field{{Name: "", Title: "arguments", Kind: form.KindRaw, Required: true}}}
+		note = "no form can be made of the tool's schema: " + string(safetext.ToLine(msg.err.Error())) + "; the tool itself checks the arguments"
+	}
+	if len(s.Fields) == 0 {
+		return m.sendCall(msg.def.Name, json.RawMessage("{}"))
+	}
+	def := msg.def
+	f, err := formview.New(formview.Options{
+		Schema: s, Message: def.Description, Foreign: true, Note: note, SubmitWord: "call", Keys: m.keys, Theme: m.th,
+	})
+	if err != nil {
+		m.say(err.Error())
+		return nil
+	}
+	m.push(&formDialog{title: "call · " + spelled(def), f: f, th: m.th, use: formUse{tool: &def},
+		hint: m.keys.Hint("form.next=next", "form.previous=back", "form.submit=call", "form.unset=unset", "form.cancel=cancel")})
+	return nil
+}
+
+// spelled is a tool as people type it: "demo add".
+func spelled(d tool.Definition) string {
+	if d.Identity.Binding == "" {
+		return string(safetext.Ident(d.Name))
+	}
+	return string(safetext.Ident(d.Identity.Binding)) + " " + string(safetext.Ident(d.Identity.Name))
+}
+
+// typed is a spelling that Resolve takes; a name with odd characters goes by
+// its model-facing name, which has none.
+func typed(d tool.Definition) string {
+	if s := spelled(d); d.Identity.Binding != "" && !strings.ContainsAny(s, `"{‹`) {
+		return s
+	}
+	return string(safetext.Ident(d.Name))
+}
+
+func (m *model) openTools() {
+	defs := m.o.Session.Tools()
+	entries := make([]list.Entry, 0, len(defs))
+	for _, d := range defs {
+		entries = append(entries, list.Entry{ID: d.Name, Label: spelled(d), Note: string(safetext.ToLineN(firstLine(d.Description), 80))})
+	}
+	m.push(&pickDialog{kind: pickTool, p: list.NewPicker("tools of all servers", entries), keys: m.keys, th: m.th})
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// openPalette offers every action and every tool.
+func (m *model) openPalette() {
+	var entries []list.Entry
+	for _, a := range m.keys.Actions() {
+		if a.Palette {
+			entries = append(entries, list.Entry{ID: string(a.ID), Label: a.Title, Note: a.Key(), Disabled: a.Disabled})
+		}
+	}
+	for _, b := range m.bindings {
+		name := string(safetext.Ident(b.Name))
+		for _, id := range []keymap.ID{keymap.BindingReconnect, keymap.BindingToggle, keymap.BindingReplace, keymap.BindingRemove} {
+			a, _ := m.keys.Action(id)
+			entries = append(entries, list.Entry{ID: string(id) + " " + b.Name, Label: a.Title + ": " + name, Note: a.Key(), Disabled: m.bindingDisabled(id, b)})
+		}
+	}
+	for _, d := range m.o.Session.Tools() {
+		entries = append(entries, list.Entry{ID: "call " + d.Name, Label: "Call " + spelled(d), Note: "tool"})
+	}
+	m.push(&pickDialog{kind: pickAction, p: list.NewPicker("palette", entries), keys: m.keys, th: m.th})
+}
+
+func (m *model) picked(kind pickKind, e list.Entry) tea.Cmd {
+	switch kind {
+	case pickTool:
+		return m.askCall(e.ID, nil)
+	case pickSource:
+		m.addForm(e.ID)
+		return nil
+	}
+	id, arg, _ := strings.Cut(e.ID, " ")
+	if id == "call" {
+		return m.askCall(arg, nil)
+	}
+	if arg != "" {
+		return m.bindingAction(keymap.ID(id), arg)
+	}
+	return m.run(keymap.ID(id))
+}
+
+// complete offers completions for the text of the composer, from memory.
+func (m *model) complete(text string) []composer.Candidate {
+	const most = 50
+	var out []composer.Candidate
+	if rest, ok := strings.CutPrefix(text, "/call "); ok {
+		for _, d := range m.o.Session.Tools() {
+			if s := typed(d); len(out) < most && s != rest && strings.Contains(strings.ToLower(s), strings.ToLower(rest)) {
+				out = append(out, composer.Candidate{Text: "/call " + s, Note: string(safetext.ToLineN(firstLine(d.Description), 80))})
+			}
+		}
+		return out
+	}
+	for _, op := range []string{"/mcp enable ", "/mcp disable ", "/mcp replace ", "/mcp remove ", "/mcp reconnect ", "/catalog "} {
+		if rest, ok := strings.CutPrefix(text, op); ok {
+			for _, b := range m.bindings {
+				if strings.HasPrefix(b.Name, rest) && b.Name != rest {
+					out = append(out, composer.Candidate{Text: op + b.Name, Note: string(b.State)})
+				}
+			}
+			return out
+		}
+	}
+	for _, c := range Commands() {
+		if strings.HasPrefix(c.Name, text) && c.Name != text {
+			full := c.Name
+			if c.Args != "" {
+				full += " "
+			}
+			out = append(out, composer.Candidate{Text: full, Note: c.Title})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return len(out[i].Text) < len(out[j].Text) })
+	return out
+}
+
+var errNoBinding = errors.New("there is no such binding")
