@@ -44,7 +44,6 @@ type followed struct {
 	running   bool
 	installed bool
 	signature string
-	count     uint64             // installations
 	gens      map[uint64]adopted // by run
 	later     []event.Event      // adoptions that take effect when the turn ends
 }
@@ -215,13 +214,9 @@ func (a *Adopter) install(ctx context.Context, l *followed) error {
 	sig := set.signature()
 	a.mu.Lock()
 	same := l.installed && l.signature == sig
-	if !same {
-		l.count++
-	}
-	count := l.count
 	a.mu.Unlock()
 	if !same {
-		if err := a.replace(ctx, l, set, count); err != nil {
+		if err := a.replace(ctx, l, set, a.m.installs.Add(1)); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (h *handler) Prepare(_ context.Context, args json.RawMessage) (tool.Prepare
 		}
 	}
 	if limit := h.rt.cfg.Server.Limits.ArgumentBytes; len(args) > limit {
-		return nil, problem("", fmt.Sprintf("%d bytes over the limit of %d (setting argumentBytes)", len(args), limit))
+		return nil, problem("", fmt.Sprintf("%d bytes over the limit of %d (setting limits.argumentBytes)", len(args), limit))
 	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -186,7 +186,7 @@ func (p *prepared) answered(res tool.Result, r *client.Result) tool.Result {
 	lim := p.h.rt.cfg.Server.Limits
 	blocks, err := mapContent(r.Content, lim)
 	if err == nil && len(r.Structured) > lim.StructuredBytes {
-		err = &limitError{"structured content", len(r.Structured), lim.StructuredBytes, "structuredBytes"}
+		err = &limitError{"structured content", len(r.Structured), lim.StructuredBytes, "limits.structuredBytes"}
 	}
 	if err != nil {
 		res.Outcome, res.Reason, res.Class = tool.OverLimit, "the result is refused: "+err.Error(), string(protocol.ClassOverLimit)

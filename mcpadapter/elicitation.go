@@ -30,7 +30,7 @@ var emptyObject = json.RawMessage("{}")
 func (rt *runtime) elicit(ctx context.Context, req client.ElicitRequest) (client.ElicitResult, error) {
 	limit := rt.cfg.Server.Limits.ElicitPending
 	if !rt.enterQuestion(limit) {
-		return rt.decline("%d questions are open already (limit %d, setting elicitPending)", limit, limit), nil
+		return rt.decline("%d questions are open already (limit %d, setting limits.elicitPending)", limit, limit), nil
 	}
 	defer rt.leaveQuestion()
 	switch req.Mode {
@@ -79,7 +79,7 @@ func (rt *runtime) subject(callID string) gate.Subject {
 func (rt *runtime) elicitForm(ctx context.Context, req client.ElicitRequest) client.ElicitResult {
 	lim := rt.cfg.Server.Limits
 	if n := len(req.Message); n > lim.ElicitMessageBytes {
-		return rt.decline("its message has %d bytes, over the limit of %d (setting elicitMessageBytes)", n, lim.ElicitMessageBytes)
+		return rt.decline("its message has %d bytes, over the limit of %d (setting limits.elicitMessageBytes)", n, lim.ElicitMessageBytes)
 	}
 	sch, err := form.ParseElicitation(req.Schema, lim.Form())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/looprig/looprig/harness/event"
@@ -33,6 +34,8 @@ const closeTime = 15 * time.Second
 type Manager struct {
 	deps Deps
 	pump *pump
+
+	installs atomic.Uint64 // numbers the installations on loops
 
 	change sync.Mutex // held by Start, reconfigurations and Close: one at a time
 
@@ -103,7 +106,7 @@ func checkBinding(b Binding, others []Binding) (Binding, error) {
 	case slices.ContainsFunc(others, func(o Binding) bool { return o.Name == b.Name }):
 		return fault(nil, "the name is taken")
 	case len(others) >= MaxBindings:
-		return fault(nil, "more than %d bindings (limit bindings)", MaxBindings)
+		return fault(nil, "more than %d bindings", MaxBindings)
 	case b.Server.Name != "" && b.Server.Name != b.Name:
 		return fault(nil, "its server is called %q; both names must be the same", b.Server.Name)
 	case b.scope() != ScopeSession && b.scope() != ScopeLoop:

@@ -50,7 +50,7 @@ type totals struct{ text, items, binary int }
 // kept whole. Over a limit the whole result is refused with a *limitError.
 func mapContent(raw []json.RawMessage, lim client.Limits) ([]content.Block, error) {
 	if len(raw) > lim.Blocks {
-		return nil, &limitError{"content blocks", len(raw), lim.Blocks, "blocks"}
+		return nil, &limitError{"content blocks", len(raw), lim.Blocks, "limits.blocks"}
 	}
 	var sum totals
 	var out []content.Block
@@ -67,7 +67,7 @@ func mapContent(raw []json.RawMessage, lim client.Limits) ([]content.Block, erro
 func (s *totals) add(b content.Block, lim client.Limits) error {
 	s.text += len(b.Text) + len(b.JSON) + len(b.Title) + len(b.Description) + len(b.Name) + len(b.URI)
 	if s.text > lim.TextBytes {
-		return &limitError{"text", s.text, lim.TextBytes, "textBytes"}
+		return &limitError{"text", s.text, lim.TextBytes, "limits.textBytes"}
 	}
 	if b.Data == nil {
 		return nil
@@ -76,11 +76,11 @@ func (s *totals) add(b content.Block, lim client.Limits) error {
 	s.binary += len(b.Data)
 	switch {
 	case len(b.Data) > lim.BinaryItemBytes:
-		return &limitError{"a binary item", len(b.Data), lim.BinaryItemBytes, "binaryItemBytes"}
+		return &limitError{"a binary item", len(b.Data), lim.BinaryItemBytes, "limits.binaryItemBytes"}
 	case s.items > lim.BinaryItems:
-		return &limitError{"binary items", s.items, lim.BinaryItems, "binaryItems"}
+		return &limitError{"binary items", s.items, lim.BinaryItems, "limits.binaryItems"}
 	case s.binary > lim.BinaryBytes:
-		return &limitError{"binary items together", s.binary, lim.BinaryBytes, "binaryBytes"}
+		return &limitError{"binary items together", s.binary, lim.BinaryBytes, "limits.binaryBytes"}
 	}
 	return nil
 }

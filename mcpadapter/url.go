@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -63,6 +64,9 @@ func checkURL(raw string) (target, error) {
 		shown = "[" + host + "]"
 	}
 	port := u.Port()
+	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+		return target{}, errors.New("its address names a port that does not exist")
+	}
 	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
 		port = ""
 	}

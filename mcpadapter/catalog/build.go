@@ -48,7 +48,7 @@ func build(r Request, families map[Family]familyPages, tolerances []string) (*Ge
 	}
 	if n := len(g.Instructions); n > r.Limits.InstructionsBytes {
 		g.Instructions = ""
-		b.warn("the server's instructions were refused: %s", limitText(n, r.Limits.InstructionsBytes, "instructionsBytes"))
+		b.warn("the server's instructions were refused: %s", limitText(n, r.Limits.InstructionsBytes, "limits.instructionsBytes"))
 	}
 	for _, fam := range allFamilies {
 		for _, w := range families[fam].warnings {
@@ -100,7 +100,7 @@ func (b *builder) key(fam Family, it item, member string, seen map[string]bool) 
 		b.warn("an entry of %s without a %s was dropped", fam, member)
 		return "", false
 	case len(k) > b.r.Limits.NameBytes:
-		b.warn("the entry %s of %s was dropped: %s", safetext.ToLineN(k, 80), fam, limitText(len(k), b.r.Limits.NameBytes, "nameBytes"))
+		b.warn("the entry %s of %s was dropped: %s", safetext.ToLineN(k, 80), fam, limitText(len(k), b.r.Limits.NameBytes, "limits.nameBytes"))
 		return "", false
 	case seen[k] && fam != protocol.Tools:
 		b.warn("a second entry %s of %s was dropped", safetext.Ident(k), fam)
@@ -145,9 +145,9 @@ func (b *builder) tool(name string, it item) Tool {
 	case !okDescription:
 		t.Withheld = "its description is not a string"
 	case len(t.Title) > lim.TitleBytes:
-		t.Withheld = "its title is refused: " + limitText(len(t.Title), lim.TitleBytes, "titleBytes")
+		t.Withheld = "its title is refused: " + limitText(len(t.Title), lim.TitleBytes, "limits.titleBytes")
 	case len(t.Description) > lim.DescriptionBytes:
-		t.Withheld = "its description is refused: " + limitText(len(t.Description), lim.DescriptionBytes, "descriptionBytes")
+		t.Withheld = "its description is refused: " + limitText(len(t.Description), lim.DescriptionBytes, "limits.descriptionBytes")
 	default:
 		b.schemas(&t)
 	}
@@ -275,9 +275,9 @@ func (b *builder) describe(fam Family, key string, it item, title, description *
 	var why string
 	switch {
 	case len(*title) > lim.TitleBytes:
-		why = limitText(len(*title), lim.TitleBytes, "titleBytes")
+		why = limitText(len(*title), lim.TitleBytes, "limits.titleBytes")
 	case len(*description) > lim.DescriptionBytes:
-		why = limitText(len(*description), lim.DescriptionBytes, "descriptionBytes")
+		why = limitText(len(*description), lim.DescriptionBytes, "limits.descriptionBytes")
 	default:
 		return true
 	}

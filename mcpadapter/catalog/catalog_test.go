@@ -93,15 +93,15 @@ func TestFetchRefusesByName(t *testing.T) {
 		is      error
 	}{
 		"repeated cursor": {lister(func(string) protocol.Page { return page("same") }), protocol.ClassCatalog, "", ErrRepeatedCursor},
-		"endless pages":   {endless, protocol.ClassOverLimit, "pages", nil},
-		"long cursor":     {lister(func(string) protocol.Page { return page(strings.Repeat("x", 5000)) }), protocol.ClassOverLimit, "cursorBytes", nil},
+		"endless pages":   {endless, protocol.ClassOverLimit, "limits.pages", nil},
+		"long cursor":     {lister(func(string) protocol.Page { return page(strings.Repeat("x", 5000)) }), protocol.ClassOverLimit, "limits.cursorBytes", nil},
 		"duplicate tool":  {pagesOf{protocol.Tools: {page("", lookup(""), lookup(""))}}, protocol.ClassCatalog, "", ErrDuplicateName},
 		"duplicate key":   {pagesOf{protocol.Tools: {page("", `{"name":"a","name":"b"}`)}}, protocol.ClassMalformed, "", nil},
 		"nested duplicate": {pagesOf{protocol.Tools: {page("", `{"name":"a","inputSchema":{"type":"object","type":"string"}}`)}},
 			protocol.ClassMalformed, "", nil},
 		"not an object": {pagesOf{protocol.Tools: {page("", `"a"`)}}, protocol.ClassMalformed, "", errNotObject},
-		"many tools":    {pagesOf{protocol.Tools: {page("", slices.Repeat([]string{`{}`}, 1025)...)}}, protocol.ClassOverLimit, "tools", nil},
-		"large page":    {lister(func(string) protocol.Page { return protocol.Page{Raw: make([]byte, 4<<20+1)} }), protocol.ClassOverLimit, "pageBytes", nil},
+		"many tools":    {pagesOf{protocol.Tools: {page("", slices.Repeat([]string{`{}`}, 1025)...)}}, protocol.ClassOverLimit, "limits.tools", nil},
+		"large page":    {lister(func(string) protocol.Page { return protocol.Page{Raw: make([]byte, 4<<20+1)} }), protocol.ClassOverLimit, "limits.pageBytes", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -157,7 +157,7 @@ func (f *fetcher) pages(ctx context.Context, fam Family) (familyPages, error) {
 	cursor := ""
 	for n := 1; ; n++ {
 		if n > f.r.Limits.Pages {
-			return out, overLimit(fam, "too many pages", n, f.r.Limits.Pages, "pages")
+			return out, overLimit(fam, "too many pages", n, f.r.Limits.Pages, "limits.pages")
 		}
 		page, err := f.l.List(ctx, fam, cursor)
 		if err != nil {
@@ -172,7 +172,7 @@ func (f *fetcher) pages(ctx context.Context, fam Family) (familyPages, error) {
 			break
 		}
 		if len(cursor) > f.r.Limits.CursorBytes {
-			return out, overLimit(fam, "a cursor is too long", len(cursor), f.r.Limits.CursorBytes, "cursorBytes")
+			return out, overLimit(fam, "a cursor is too long", len(cursor), f.r.Limits.CursorBytes, "limits.cursorBytes")
 		}
 		if seen[cursor] {
 			return out, refused(fam, protocol.ClassCatalog, ErrRepeatedCursor)
@@ -195,10 +195,10 @@ func (f *fetcher) take(fam Family, page protocol.Page, out *familyPages, nulls *
 		}
 	}
 	if size > lim.PageBytes {
-		return overLimit(fam, "a page is too large", size, lim.PageBytes, "pageBytes")
+		return overLimit(fam, "a page is too large", size, lim.PageBytes, "limits.pageBytes")
 	}
 	if f.bytes += size; f.bytes > lim.CatalogBytes {
-		return overLimit(fam, "the catalog is too large", f.bytes, lim.CatalogBytes, "catalogBytes")
+		return overLimit(fam, "the catalog is too large", f.bytes, lim.CatalogBytes, "limits.catalogBytes")
 	}
 	max, setting := lim.count(fam)
 	if total := len(out.items) + len(page.Items); total > max {
@@ -224,13 +224,13 @@ func (f *fetcher) take(fam Family, page protocol.Page, out *familyPages, nulls *
 func (l Limits) count(fam Family) (max int, setting string) {
 	switch fam {
 	case protocol.Prompts:
-		return l.Prompts, "prompts"
+		return l.Prompts, "limits.prompts"
 	case protocol.Resources:
-		return l.Resources, "resources"
+		return l.Resources, "limits.resources"
 	case protocol.Templates:
-		return l.Templates, "templates"
+		return l.Templates, "limits.templates"
 	}
-	return l.Tools, "tools"
+	return l.Tools, "limits.tools"
 }
 
 func op(fam Family) string {
