@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
@@ -589,5 +591,40 @@ func TestUnusableNotificationsAreCounted(t *testing.T) {
 	})
 	if err := f.Ping(short(t)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestPanicInTheSDKIsATypedFailure(t *testing.T) {
+	t.Parallel()
+	f := connect(t, legacyServer(answering(map[string]string{"tools/call": okResult})), pinned(Revision20251125))
+	send := f.send
+	f.send = func(context.Context, string, mcp.Request) (mcp.Result, error) { panic("inside the SDK") }
+	_, err := f.CallTool(short(t), CallRequest{Name: "x"})
+	if e := wantClass(t, err, ClassPanic); e.Op != "tools/call" || e.Sent {
+		t.Fatalf("%+v", e)
+	}
+	f.send = send
+	if _, err := f.CallTool(short(t), CallRequest{Name: "x"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Concurrent calls share their arguments; under the race detector this fails
+// when anything is written into them.
+func TestConcurrentCallsShareArguments(t *testing.T) {
+	t.Parallel()
+	f := connect(t, modernServer(answering(map[string]string{"tools/call": okResult})))
+	args := json.RawMessage(`{"a":[1,2,3]}`)
+	errs := make(chan error, 32)
+	for range cap(errs) {
+		go func() {
+			_, err := f.CallTool(short(t), CallRequest{Name: "x", Args: args, Progress: func(Progress) {}})
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -136,6 +136,9 @@ func TestBadProbeAnswers(t *testing.T) {
 			if f.d.count() != 2 || f.Info().Revision != Revision20251125 {
 				t.Fatalf("%d dials, %+v", f.d.count(), f.Info())
 			}
+			if all := strings.Join(f.d.log.all(), ""); strings.Count(all, `"initialize"`) != 1 {
+				t.Fatalf("initialize went to a connection that had misbehaved: %s", all)
+			}
 		})
 	}
 }
