@@ -49,6 +49,7 @@ type frameReader struct {
 	line       []byte // the current line so far, where it spans buffers
 	size       int64  // its bytes so far
 	over       bool   // it is over the limit; line holds its first bytes
+	members    memberScanner
 	skipUntil  time.Time
 	noise      int
 	failed     error
@@ -119,7 +120,7 @@ func (r *frameReader) fail(err error) error {
 func (r *frameReader) keep(piece []byte) {
 	r.size += int64(len(piece))
 	if r.over {
-		r.fillHead(piece)
+		r.skip(piece)
 		if r.size > r.skipBytes {
 			r.failed = &wire.FrameEndError{Skipped: r.size, Limit: r.skipBytes}
 		}
@@ -148,16 +149,22 @@ func (r *frameReader) grow(n int) {
 func (r *frameReader) startSkip(piece []byte) {
 	collected := r.line
 	r.line, r.over = make([]byte, 0, headBytes), true
-	r.fillHead(collected)
-	r.fillHead(piece)
+	r.members = memberScanner{}
+	if len(collected) == 0 {
+		piece = bytes.TrimPrefix(piece, byteOrderMark)
+	}
+	r.skip(bytes.TrimPrefix(collected, byteOrderMark))
+	r.skip(piece)
 	r.skipUntil = r.now().Add(r.skipTime)
 	if r.onSkip != nil {
 		r.onSkip(r.skipUntil)
 	}
 }
 
-// fillHead keeps the first bytes of a frame that is skipped.
-func (r *frameReader) fillHead(piece []byte) {
+// skip keeps the first bytes of a frame over the limit and looks through the
+// rest for the request that it answers.
+func (r *frameReader) skip(piece []byte) {
+	r.members.write(piece)
 	r.line = append(r.line, piece[:min(len(piece), headBytes-len(r.line))]...)
 }
 
@@ -201,7 +208,7 @@ func (r *frameReader) finishOver(head []byte, size int64) (wire.Frame, bool) {
 		r.countNoise(head)
 		return wire.Frame{}, false
 	}
-	id, method := scanHead(head)
+	id, method := r.members.result()
 	return wire.Frame{Oversize: &wire.Oversize{ID: id, Method: method, Size: size, Limit: r.limit}}, true
 }
 
@@ -215,10 +222,13 @@ func (r *frameReader) countNoise(line []byte) {
 	}
 }
 
+// byteOrderMark is what some programs put before their first line.
+var byteOrderMark = []byte("\ufeff")
+
 // trimLine drops a byte order mark and the white space around a line, the
 // carriage return of CRLF included.
 func trimLine(line []byte) []byte {
-	line = bytes.TrimPrefix(bytes.Trim(line, " \t\r"), []byte("\ufeff"))
+	line = bytes.TrimPrefix(bytes.Trim(line, " \t\r"), byteOrderMark)
 	return bytes.Trim(line, " \t\r")
 }
 

@@ -78,7 +78,7 @@ func obey(o order, line string, out *bufio.Writer) {
 			fmt.Fprintln(out, "noise", i)
 		}
 	case "huge":
-		fmt.Fprintf(out, "{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":%q}\n", strings.Repeat("x", o.N))
+		fmt.Fprintf(out, "{\"result\":%q,\"jsonrpc\":\"2.0\",\"id\":9}\n", strings.Repeat("x", o.N)) // the id last, as many servers write it
 	case "stuck": // a frame that never ends
 		fmt.Fprintf(out, "{\"id\":1,\"x\":\"%s", strings.Repeat("x", o.N))
 	case "flood": // stderr without a newline
