@@ -20,9 +20,9 @@ const (
 
 // Measures of a picture, in pixels.
 const (
-	cellWidth, cellHeight = 8.4, 17
+	cellWidth, cellHeight = 8.43, 16
 	fontSize              = 14
-	baseline              = 13
+	baseline              = 12.5
 	margin                = 10
 )
 
@@ -125,8 +125,8 @@ func drawRun(b *strings.Builder, x, y, columns int, look cell, text string) {
 		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`, left(x), top(y), width, cellHeight, hex(look.bg))
 	}
 	if strings.TrimSpace(text) != "" {
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" fill="%s"%s>%s</text>`,
-			left(x), top(y)+baseline, width, hex(look.fg), look.attributes(), html.EscapeString(text))
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" textLength="%.1f" fill="%s"%s>%s</text>`,
+			left(x), float64(top(y))+baseline, width, hex(look.fg), look.attributes(), html.EscapeString(text))
 		b.WriteByte('\n')
 	}
 }

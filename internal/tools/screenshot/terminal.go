@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ func start(ctx context.Context, binary, home string, s scene) (*terminal, error)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, binary, s.args...) //nolint:gosec // the program to be drawn
-	cmd.Env = append(os.Environ(), "LOOPRIG_HOME="+home, "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=")
+	cmd.Env = append(plainEnv(os.Environ()), "LOOPRIG_HOME="+home, "TERM=xterm-256color", "COLORTERM=truecolor")
 	t := &terminal{pty: pty, cmd: cmd, stop: cancel, emu: vt.NewEmulator(s.width, s.height), ended: make(chan struct{})}
 	if err := pty.Start(cmd); err != nil {
 		cancel()
@@ -57,6 +58,14 @@ func start(ctx context.Context, binary, home string, s scene) (*terminal, error)
 		_ = xpty.WaitProcess(ctx, cmd) // a program that is interrupted reports so
 	}()
 	return t, nil
+}
+
+// plainEnv leaves out what changes the look of a terminal program.
+func plainEnv(env []string) []string {
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "NO_COLOR" || strings.HasPrefix(name, "CLICOLOR") || strings.HasPrefix(name, "TMUX") || name == "CI"
+	})
 }
 
 // pumpOutput feeds the screen until the program's side is closed.
