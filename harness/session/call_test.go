@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/looprig/looprig/harness/content"
@@ -272,6 +273,29 @@ func TestPersonIsAskedBeforeDestruction(t *testing.T) {
 	}
 }
 
+// A definition that changes while somebody is asked is noticed before the send.
+func TestDefinitionChangesBehindTheGate(t *testing.T) {
+	t.Parallel()
+	var changed atomic.Bool
+	h := &fake{check: func() *tool.Refusal {
+		if changed.Load() {
+			return &tool.Refusal{Outcome: tool.SchemaChanged, Reason: "the definition changed"}
+		}
+		return nil
+	}}
+	w := open(t, Options{}, []scripted.Reply{uses("mcp__demo__a"), {Say: "ok"}}, define("demo", "a", h))
+	tk := w.submit(Input{Text: "go"})
+	w.gate()
+	changed.Store(true)
+	w.answer(gate.Response{Action: gate.ActionOnce})
+	if r := w.await(tk); r.Calls[0].Outcome != tool.SchemaChanged || h.calls.Load() != 0 {
+		t.Fatalf("%+v", r.Calls)
+	}
+	if d := w.store.drafts(ledger.KindDecision); len(d) != 1 || d[0].Answerer != "tester" || len(w.store.drafts(ledger.KindIntent)) != 0 {
+		t.Fatalf("%+v", d)
+	}
+}
+
 func TestInterruptWithdrawsTheGate(t *testing.T) {
 	t.Parallel()
 	w := open(t, Options{}, []scripted.Reply{uses("mcp__demo__a")}, define("demo", "a", &fake{}))
@@ -295,8 +319,8 @@ func TestCloseWithAnOpenGate(t *testing.T) {
 	tk := w.submit(Input{Text: "go"})
 	w.gate()
 	w.shut()
-	if r := w.await(tk); r.Outcome != TurnInterrupted {
-		t.Fatalf("%+v", r)
+	if r := w.await(tk); r.Outcome != TurnInterrupted || w.model.Unused()[""] != 1 {
+		t.Fatalf("%+v, %v replies left", r, w.model.Unused())
 	}
 	if e := of[*event.GateResolved](t, w.store)[0]; e.Reason != gate.ReasonSessionClosed {
 		t.Fatalf("%+v", e)

@@ -166,6 +166,44 @@ func TestConcurrentPublishersShareAppends(t *testing.T) {
 	}
 }
 
+// What waits behind a failed append is not appended, even if it could be.
+func TestNothingIsAppendedAfterTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	w := open(t, Options{}, nil)
+	w.must(w.WaitIdle(w.ctx()))
+	failing, hold := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w.store.setFail(func(journal.Batch) (err error) {
+		once.Do(func() {
+			close(failing)
+			<-hold
+			err = errors.New("disk full")
+		})
+		return err
+	})
+	errs := make(chan error, 2)
+	publish := func() { errs <- w.Publish(context.Background(), notice("x")) }
+	go publish()
+	<-failing
+	before := len(w.store.records)
+	go publish()
+	w.eventually("the second waits", func() bool {
+		w.hub.mu.Lock()
+		defer w.hub.mu.Unlock()
+		return len(w.hub.queue) == 1
+	})
+	close(hold)
+	for range 2 {
+		var failed *JournalError
+		if err := <-errs; !errors.As(err, &failed) {
+			t.Fatalf("publish: %v", err)
+		}
+	}
+	if n := len(w.store.records); n != before {
+		t.Fatalf("%d records were appended after the failure", n-before)
+	}
+}
+
 // manualClock fires its timers when a test says so.
 type manualClock struct {
 	mu     sync.Mutex

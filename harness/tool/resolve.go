@@ -60,22 +60,27 @@ func (e *UnknownToolError) Error() string {
 // "demo add", or the bare name when no other tool has it. It fails with
 // *UnknownToolError.
 func (s *Set) Resolve(spelling string) (Definition, error) {
-	want := strings.Join(strings.Fields(spelling), " ")
-	if d, ok := s.Lookup(want); ok {
-		return d, nil
-	}
-	for _, spell := range []func(Identity) []string{fullSpellings, pairSpellings, bareSpellings} {
-		found := s.matching(want, spell)
-		switch len(found) {
-		case 0:
-			continue
-		case 1:
-			return s.defs[found[0]], nil
+	// As it was given first: the spaces of a name are the source's own.
+	tidy := strings.Join(strings.Fields(spelling), " ")
+	for _, want := range []string{spelling, tidy} {
+		if d, ok := s.Lookup(want); ok {
+			return d, nil
 		}
-		return Definition{}, &UnknownToolError{Spelling: spelling, Suggestions: s.identities(found), Ambiguous: true}
+		for _, spell := range spellings {
+			found := s.matching(want, spell)
+			if len(found) == 1 {
+				return s.defs[found[0]], nil
+			}
+			if len(found) > 1 {
+				return Definition{}, &UnknownToolError{Spelling: spelling, Suggestions: s.identities(found), Ambiguous: true}
+			}
+		}
 	}
-	return Definition{}, &UnknownToolError{Spelling: spelling, Suggestions: s.suggest(want)}
+	return Definition{}, &UnknownToolError{Spelling: spelling, Suggestions: s.suggest(tidy)}
 }
+
+// spellings are the ways to name a tool, those that say most first.
+var spellings = []func(Identity) []string{fullSpellings, pairSpellings, bareSpellings}
 
 func (s *Set) matching(want string, spell func(Identity) []string) []int {
 	var found []int
@@ -130,7 +135,7 @@ func (s *Set) suggest(want string) []string {
 	var near []candidate
 	for _, d := range s.defs {
 		best := -1
-		for _, spell := range []func(Identity) []string{fullSpellings, pairSpellings, bareSpellings} {
+		for _, spell := range spellings {
 			for _, have := range spell(d.Identity) {
 				if dist, ok := likeness(want, have); ok && (best < 0 || dist < best) {
 					best = dist

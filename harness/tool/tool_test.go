@@ -131,7 +131,7 @@ func TestUnknownToolErrorIsInert(t *testing.T) {
 func TestResolveFindsEveryTool(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		part := rapid.StringMatching(`[a-c._/-]{1,4}`)
+		part := rapid.StringMatching(`[a-c._/ -]{1,4}`)
 		var defs []Definition
 		seen := map[Identity]bool{}
 		for i := range rapid.IntRange(1, 8).Draw(t, "n") {
