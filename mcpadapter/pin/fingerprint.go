@@ -12,8 +12,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -68,11 +70,11 @@ const launchDomain = "looprig launch fingerprint v1"
 // Errors: *wire.LaunchError where there is nothing to start, *FileError where
 // a file cannot be read.
 func Launch(t *stdio.Transport) (Fingerprint, error) {
-	found, err := t.Resolve()
-	if err != nil {
-		return Fingerprint{}, err
+	found, exe, err := executable(t)
+	if errors.Is(err, fs.ErrNotExist) { // moved since it was resolved
+		t.Forget()
+		found, exe, err = executable(t)
 	}
-	exe, err := hashFile("the executable", found.Path)
 	if err != nil {
 		return Fingerprint{}, err
 	}
@@ -89,6 +91,15 @@ func Launch(t *stdio.Transport) (Fingerprint, error) {
 	fp.Digest = launchDigest(found, exe, args, names, files)
 	fp.Lines = launchLines(t.Command(), found, exe, args, names, files, fp.Mutable)
 	return fp, nil
+}
+
+func executable(t *stdio.Transport) (stdio.Resolved, file, error) {
+	found, err := t.Resolve()
+	if err != nil {
+		return found, file{}, err
+	}
+	exe, err := hashFile("the executable", found.Path)
+	return found, exe, err
 }
 
 // launchDigest frames every part with its length, so that no two launches

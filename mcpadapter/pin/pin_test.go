@@ -356,3 +356,26 @@ func TestDigestCacheSeesChanges(t *testing.T) {
 		t.Fatal("a swapped file has its old digest")
 	}
 }
+
+func TestLaunchFindsAProgramThatMoved(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("execute bits of Unix")
+	}
+	old, next := t.TempDir(), t.TempDir()
+	first := write(t, filepath.Join(old, "server"), "1", 0o755)
+	tr, err := stdio.New(stdio.Config{Command: "server", HostEnv: []string{"PATH=" + old + ":" + next}})
+	must(t, err)
+	before, err := Launch(tr)
+	must(t, err)
+	must(t, os.Rename(first, filepath.Join(next, "server")))
+	after, err := Launch(tr)
+	must(t, err)
+	if after.Digest == before.Digest || filepath.Dir(after.Executable) != next {
+		t.Errorf("%+v", after)
+	}
+	must(t, os.Remove(after.Executable))
+	if _, err := Launch(tr); err == nil {
+		t.Error("a program that is gone has a fingerprint")
+	}
+}

@@ -246,3 +246,12 @@ func (t *Transport) Resolve() (Resolved, error) {
 	t.resolved = &found
 	return found, nil
 }
+
+// Forget makes the next Resolve look again. It is for whoever takes a launch's
+// fingerprint and finds that the resolved program is gone (an update moved
+// it); Dial never does it by itself.
+func (t *Transport) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resolved = nil
+}
