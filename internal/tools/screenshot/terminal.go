@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +44,7 @@ func start(ctx context.Context, binary, home string, s scene) (*terminal, error)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, binary, s.args...) //nolint:gosec // the program to be drawn
-	cmd.Env = append(plainEnv(os.Environ()), "LOOPRIG_HOME="+home, "TERM=xterm-256color", "COLORTERM=truecolor")
+	cmd.Env = environment(home)
 	t := &terminal{pty: pty, cmd: cmd, stop: cancel, emu: vt.NewEmulator(s.width, s.height), ended: make(chan struct{})}
 	if err := pty.Start(cmd); err != nil {
 		cancel()
@@ -60,12 +59,18 @@ func start(ctx context.Context, binary, home string, s scene) (*terminal, error)
 	return t, nil
 }
 
-// plainEnv leaves out what changes the look of a terminal program.
-func plainEnv(env []string) []string {
-	return slices.DeleteFunc(env, func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return name == "NO_COLOR" || strings.HasPrefix(name, "CLICOLOR") || strings.HasPrefix(name, "TMUX") || name == "CI"
-	})
+// environment is all that the program sees: a picture shows nothing of the machine
+// that it was drawn on.
+func environment(home string) []string {
+	env := []string{
+		"LOOPRIG_HOME=" + home, "HOME=" + home, "LANG=C.UTF-8", "TERM=xterm-256color", "COLORTERM=truecolor",
+	}
+	for _, name := range []string{"PATH", "SYSTEMROOT"} { // Windows starts nothing without the latter
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // pumpOutput feeds the screen until the program's side is closed.
