@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,6 +55,7 @@ func TestHostileAnswersFailTheCallAtOnce(t *testing.T) {
 		"invalid utf-8":       {"{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[],\"x\":\"\xff\"}}", ClassMalformed},
 		"too deep":            {`{"jsonrpc":"2.0","id":ID,"result":{"content":` + deep + `}}`, ClassOverLimit},
 		"deep before the id":  {`{"jsonrpc":"2.0","result":{"content":` + deep + `},"id":ID}`, ClassOverLimit},
+		"method as well":      {`{"jsonrpc":"2.0","id":ID,"method":"m","result":{"content":[]}}`, ClassMalformed},
 		"batch":               {`[{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}]`, ClassMalformed},
 		"unknown result type": {`{"jsonrpc":"2.0","id":ID,"result":{"resultType":"task","task":{"taskId":"1"}}}`, ClassUnsupported},
 		"input on a legacy":   {`{"jsonrpc":"2.0","id":ID,"result":{"resultType":"input_required","requestState":"x"}}`, ClassProtocol},
@@ -192,82 +192,6 @@ func TestURLRequiredKeepsItsData(t *testing.T) {
 	}
 }
 
-func TestListing(t *testing.T) {
-	t.Parallel()
-	var n counter
-	cursors := make(chan string, 8)
-	f := connect(t, legacyServer(func(p *peer) {
-		for {
-			m, ok := p.next()
-			if !ok {
-				return
-			}
-			switch m.Method {
-			case "tools/list":
-				cursors <- string(m.Params)
-				p.reply(m, `{"tools":[{"name":"b","inputSchema":{"z":1,"a":9007199254740993}},null,{"name":"b"}],"nextCursor":"same"}`)
-			case "prompts/list":
-				p.fail(m, CodeMethodNotFound, "no")
-			case "resources/list":
-				p.reply(m, `{"resources":[null]}`)
-			case "resources/templates/list":
-				p.reply(m, `{"resourceTemplates":null,"nextCursor":null}`)
-			}
-		}
-	}), pinned(Revision20251125), n.option)
-	page, err := f.List(short(t), Tools, "")
-	if err != nil || len(page.Items) != 2 || page.NullItems != 1 || page.NextCursor != "same" ||
-		string(page.Items[0]) != `{"name":"b","inputSchema":{"z":1,"a":9007199254740993}}` {
-		t.Fatalf("%+v, %v", page, err)
-	}
-	if _, err = f.List(short(t), Tools, page.NextCursor); err != nil {
-		t.Fatal(err)
-	}
-	if a, b := <-cursors, <-cursors; a != `{}` || b != `{"cursor":"same"}` {
-		t.Fatalf("%s, %s", a, b)
-	}
-	_, err = f.List(short(t), Prompts, "")
-	if wantClass(t, err, ClassRemote).Code != CodeMethodNotFound {
-		t.Fatal(err)
-	}
-	for _, fam := range []Family{Resources, Templates} {
-		if page, err := f.List(short(t), fam, ""); err != nil || len(page.Items) != 0 {
-			t.Fatalf("%s: %+v, %v", fam, page, err)
-		}
-	}
-	_, err = f.List(short(t), "odd", "")
-	wantClass(t, err, ClassConfig)
-	eventually(t, "nulls counted", func() bool { return n.get(droppedNullItem) == 3 })
-}
-
-func TestListingLimits(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		result  string
-		class   Class
-		setting string
-	}{
-		"cursor":     {`{"tools":[],"nextCursor":"` + strings.Repeat("c", 5000) + `"}`, ClassOverLimit, "limits.cursorBytes"},
-		"page":       {`{"tools":[{"name":"` + strings.Repeat("n", 9000) + `"}]}`, ClassOverLimit, "limits.pageBytes"},
-		"no array":   {`{"tools":{}}`, ClassProtocol, ""},
-		"absent":     {`{}`, ClassProtocol, ""},
-		"wrong case": {`{"Tools":[]}`, ClassProtocol, ""},
-		"item":       {`{"tools":[7]}`, ClassProtocol, ""},
-		"cursor 7":   {`{"tools":[],"nextCursor":7}`, ClassProtocol, ""},
-		"task":       {`{"resultType":"task","tools":[]}`, ClassUnsupported, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := connect(t, legacyServer(answering(map[string]string{"tools/list": tc.result})), pinned(Revision20251125),
-				func(o *Options) { o.Limits.PageBytes = 8000 })
-			_, err := f.List(short(t), Tools, "")
-			if e := wantClass(t, err, tc.class); e.Setting != tc.setting {
-				t.Fatalf("%+v", e)
-			}
-		})
-	}
-}
-
 func TestCancelIsSentOnceAndLateReplyIsIgnored(t *testing.T) {
 	t.Parallel()
 	var n counter
@@ -388,42 +312,47 @@ func TestConcurrentRequestsAreBounded(t *testing.T) {
 	var open, most atomic.Int64
 	f := connect(t, legacyServer(func(p *peer) {
 		var held []message
+		released := false
 		for {
 			m, ok := p.next()
 			if !ok {
 				return
 			}
-			if m.Method == "ping" {
+			switch {
+			case m.Method == "ping":
 				p.reply(m, `{}`)
-				for _, h := range held {
-					open.Add(-1)
-					p.reply(h, okResult)
-				}
-				held = nil
-				continue
+			case m.Method == "notifications/release":
+				released = true
+			case m.Method == "tools/call":
+				most.Store(max(most.Load(), open.Add(1)))
+				held = append(held, m)
 			}
-			most.Store(max(most.Load(), open.Add(1)))
-			held = append(held, m)
+			for released && len(held) > 0 {
+				open.Add(-1)
+				p.reply(held[0], okResult)
+				held = held[1:]
+			}
 		}
 	}), pinned(Revision20251125), func(o *Options) { o.Limits.ConcurrentRequests = 3 })
 	errs := make(chan error, 9)
-	for range 9 {
+	for range cap(errs) {
 		go func() {
 			_, err := f.CallTool(short(t), CallRequest{Name: "x"})
 			errs <- err
 		}()
 	}
-	for done := 0; done < 9; {
-		if err := f.Ping(short(t)); err != nil { // not held up by the calls
+	eventually(t, "three in flight", func() bool { return open.Load() == 3 })
+	for range 5 { // pings are not held up by the calls
+		if err := f.Ping(short(t)); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case err := <-errs:
-			if err != nil {
-				t.Fatal(err)
-			}
-			done++
-		default:
+	}
+	if err := f.Notify(short(t), "notifications/release", nil); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
 		}
 	}
 	if most.Load() != 3 {
@@ -472,125 +401,6 @@ func TestBadArgumentsAreNotSent(t *testing.T) {
 		if e := wantClass(t, err, ClassConfig); e.Sent {
 			t.Fatalf("%s: %+v", args, e)
 		}
-	}
-}
-
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	var n counter
-	f := connect(t, legacyServer(func(p *peer) {
-		m, _ := p.await("tools/call")
-		var params struct {
-			Meta struct {
-				Token json.RawMessage `json:"progressToken"`
-			} `json:"_meta"`
-		}
-		if json.Unmarshal(m.Params, &params); len(params.Meta.Token) == 0 {
-			t.Errorf("no token in %s", m.raw)
-		}
-		note := func(rest string) {
-			p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,%s}}`, params.Meta.Token, rest)
-		}
-		note(`"progress":1,"total":10,"message":"one"`)
-		note(`"progress":0.5`)
-		note(`"progress":1e999`)
-		note(`"progress":-1`)
-		note(`"progress":"2"`)
-		note(`"progress":2`)
-		p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":9}}`)
-		p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":999,"progress":9}}`)
-		p.reply(m, okResult)
-		note(`"progress":3`)
-		m, _ = p.await("tools/call")
-		if strings.Contains(m.raw, "progressToken") {
-			t.Errorf("unasked token in %s", m.raw)
-		}
-		p.reply(m, okResult)
-		p.next()
-	}), pinned(Revision20251125), n.option)
-	var got []Progress
-	_, err := f.CallTool(short(t), CallRequest{Name: "x", Progress: func(p Progress) { got = append(got, p) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fmt.Sprint(got) != "[{1 10 one} {2 0 }]" {
-		t.Fatalf("%v", got)
-	}
-	if _, err := f.CallTool(short(t), CallRequest{Name: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "counted", func() bool {
-		return n.get(droppedProgressValue) == 4 && n.get(droppedProgressToken) == 3
-	})
-}
-
-func TestFloodDoesNotDelayRepliesNorLoseStaleFamilies(t *testing.T) {
-	t.Parallel()
-	var (
-		n     counter
-		logs  atomic.Int64
-		stale = make(chan string, 8)
-		block = make(chan struct{})
-	)
-	const flood, limit = 20_000, 100
-	f := connect(t, legacyServer(func(p *peer) {
-		m, _ := p.await("tools/call")
-		for range flood {
-			p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
-			p.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}`)
-		}
-		p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		p.send(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":null}`)
-		p.reply(m, okResult)
-		p.next()
-	}), pinned(Revision20251125), n.option, func(o *Options) {
-		o.Limits.QueuedNotifications = limit
-		o.Handlers.Log = func(level, _ string, data json.RawMessage) {
-			if level != "info" || string(data) != `"x"` {
-				t.Errorf("%s %s", level, data)
-			}
-			logs.Add(1)
-			<-block
-		}
-		o.Handlers.ListChanged = func(fam Family, declared bool) { stale <- fmt.Sprint(fam, declared) }
-	})
-	// The handler blocks all the while: the answer has to overtake.
-	if _, err := f.CallTool(short(t), CallRequest{Name: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	close(block)
-	seen := map[string]bool{<-stale: true, <-stale: true, <-stale: true}
-	if !seen["toolstrue"] || !seen["resourcesfalse"] || !seen["templatesfalse"] {
-		t.Fatalf("%v", seen)
-	}
-	eventually(t, "drained and counted", func() bool {
-		return int(logs.Load())+n.get(droppedLog) == flood && n.get(droppedUpdate) >= flood-2*limit
-	})
-	if logs.Load() > 2*limit {
-		t.Fatalf("%d logs queued", logs.Load())
-	}
-}
-
-func TestUnusableNotificationsAreCounted(t *testing.T) {
-	t.Parallel()
-	var n counter
-	f := connect(t, legacyServer(func(p *peer) {
-		for _, params := range []string{
-			`"notifications/message","params":null`, `"notifications/message","params":{"level":7}`, `"notifications/message"`,
-			`"notifications/resources/updated","params":{"URI":"x"}`, `"notifications/elicitation/complete","params":[1]`,
-			`"notifications/cancelled","params":{"requestId":null}`, `"notifications/cancelled","params":{"requestId":1.5}`,
-		} {
-			p.send(`{"jsonrpc":"2.0","method":%s}`, json.RawMessage(params))
-		}
-		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`, strings.Repeat("x", 9000))
-		p.send(`{"jsonrpc":"2.0","method":"notifications/odd"}`)
-		answering(map[string]string{"ping": `{}`})(p)
-	}), pinned(Revision20251125), n.option)
-	eventually(t, "counted", func() bool {
-		return n.get(droppedNotification) == 7 && n.get(droppedLogSize) == 1 && n.get(droppedUnknown) == 1
-	})
-	if err := f.Ping(short(t)); err != nil {
-		t.Fatal(err)
 	}
 }
 

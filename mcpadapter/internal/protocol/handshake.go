@@ -1,14 +1,11 @@
 package protocol
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
@@ -185,79 +182,6 @@ func (h *handshake) afterDiscover() string {
 	return legacy[0]
 }
 
-// fromSupported reads the list of an unsupported-revision error.
-func (h *handshake) fromSupported(data json.RawMessage) string {
-	fields, _ := tap.Object(data)
-	listed, ok := revisionList(fields.Get("supported"))
-	if !ok {
-		return legacy[0]
-	}
-	h.common = newestCommon(listed)
-	h.none = h.common == ""
-	return h.common
-}
-
-func revisionList(raw json.RawMessage) ([]string, bool) {
-	items, err := tap.Array(raw)
-	if err != nil || len(items) == 0 || len(items) > maxListedRevs {
-		return nil, false
-	}
-	revs := make([]string, 0, len(items))
-	for _, item := range items {
-		if rev, ok := tap.String(item); ok {
-			revs = append(revs, rev)
-		}
-	}
-	return revs, true
-}
-
-func newestCommon(listed []string) string {
-	for _, rev := range legacy {
-		if slices.Contains(listed, rev) {
-			return rev
-		}
-	}
-	return ""
-}
-
-// capabilities are the client's, as JSON, for a revision. Roots and sampling
-// are never among them.
-func (h *handshake) capabilities(revision string) string {
-	switch {
-	case h.s.handlers.Elicit == nil || revision < Revision20250618:
-		return `{}`
-	case revision < Revision20251125:
-		return elicitCaps202506
-	}
-	return elicitCaps
-}
-
-func (h *handshake) clientInfo() ([]byte, error) {
-	info, err := jsontext.AppendQuote([]byte(`{"name":"`+clientName+`","version":`), h.s.version)
-	return append(info, '}'), err
-}
-
-func (h *handshake) discoverParams() (json.RawMessage, error) {
-	info, err := h.clientInfo()
-	if err != nil {
-		return nil, err
-	}
-	meta := `"` + metaRevision + `":"` + Revision20260728 + `","` + metaClientInfo + `":` + string(info) +
-		`,"` + metaClientCaps + `":` + h.capabilities(Revision20260728)
-	h.s.meta = []byte(meta)
-	return json.RawMessage(`{"_meta":{` + meta + `}}`), nil
-}
-
-func (h *handshake) initializeParams(offer string) (json.RawMessage, error) {
-	info, err := h.clientInfo()
-	if err != nil {
-		return nil, err
-	}
-	caps := h.capabilities(offer)
-	h.declaredElicit = strings.Contains(caps, "elicitation")
-	return json.RawMessage(`{"protocolVersion":"` + offer + `","capabilities":` + caps + `,"clientInfo":` + string(info) + `}`), nil
-}
-
 // acceptDiscover takes a discover result; it runs on the pump.
 func (h *handshake) acceptDiscover(result json.RawMessage) (json.RawMessage, *Error) {
 	fields, e := completeResult(methodDiscover, result)
@@ -302,51 +226,6 @@ func (h *handshake) acceptInitialize(result json.RawMessage) (json.RawMessage, *
 		return nil, e
 	}
 	return json.RawMessage(`{"protocolVersion":"` + revision + `","capabilities":{},"serverInfo":{"name":"server","version":"0"}}`), nil
-}
-
-// take reads what both handshakes have in common into the session.
-func (h *handshake) take(op, revision string, fields tap.Fields, server json.RawMessage) *Error {
-	s := h.s
-	info := Info{Revision: revision, Capabilities: json.RawMessage(`{}`)}
-	if caps := fields.Get("capabilities"); tap.IsObject(caps) {
-		info.Capabilities = bytes.Clone(caps)
-	} else if caps == nil || tap.IsNull(caps) {
-		s.mail.tolerate(toleratedNoCaps, "")
-	} else {
-		return protocolError(op, "capabilities that are not an object")
-	}
-	if raw := fields.Get("instructions"); raw != nil && !tap.IsNull(raw) {
-		var ok bool
-		if info.Instructions, ok = tap.String(raw); !ok {
-			return protocolError(op, "instructions that are not a string")
-		}
-	}
-	identity, err := tap.Object(server)
-	if err != nil {
-		s.mail.tolerate(toleratedNoServerInfo, "")
-	}
-	info.ServerName, _ = tap.String(identity.Get("name"))
-	info.ServerVersion, _ = tap.String(identity.Get("version"))
-	s.info = info
-	s.declared = declaredChanges(info.Capabilities)
-	return nil
-}
-
-// declaredChanges are the families for which list_changed was announced.
-func declaredChanges(caps json.RawMessage) map[Family]bool {
-	fields, _ := tap.Object(caps)
-	declared := map[Family]bool{}
-	for name, families := range map[string][]Family{
-		"tools": {Tools}, "prompts": {Prompts}, "resources": {Resources, Templates},
-	} {
-		members, _ := tap.Object(fields.Get(name))
-		if yes, _ := tap.Bool(members.Get("listChanged")); yes {
-			for _, fam := range families {
-				declared[fam] = true
-			}
-		}
-	}
-	return declared
 }
 
 // failure is why the handshake did not succeed.

@@ -19,11 +19,15 @@ var families = map[Family]struct{ method, items string }{
 // List fetches one page of a family; cursor "" asks for the first page. Paging
 // on, and noticing a cursor that repeats, is the caller's. A family that the
 // server does not have is a ClassRemote error with CodeMethodNotFound.
-func (s *Session) List(ctx context.Context, fam Family, cursor string) (Page, error) {
+func (s *Session) List(ctx context.Context, fam Family, cursor string) (page Page, err error) {
 	f, ok := families[fam]
 	if !ok {
 		return Page{}, &Error{Class: ClassConfig, Op: "list", Message: "there is no such family"}
 	}
+	defer s.recovered(func(e *Error) {
+		e.Op, e.Sent = f.method, true
+		page, err = Page{}, e
+	})
 	var members []member
 	if cursor != "" {
 		members = append(members, member{"cursor", quoted(cursor)})
@@ -36,8 +40,7 @@ func (s *Session) List(ctx context.Context, fam Family, cursor string) (Page, er
 	if e != nil {
 		return Page{}, e
 	}
-	page, e := s.page(f.method, f.items, raw)
-	if e != nil {
+	if page, e = s.page(f.method, f.items, raw); e != nil {
 		return Page{}, e
 	}
 	return page, nil
@@ -110,8 +113,12 @@ func (s *Session) nextCursor(op string, raw json.RawMessage) (string, *Error) {
 //
 // CallRequest.Progress runs on a goroutine of CallTool, in order and never
 // after it has returned; it must not block.
-func (s *Session) CallTool(ctx context.Context, req CallRequest) (*Result, error) {
+func (s *Session) CallTool(ctx context.Context, req CallRequest) (res *Result, err error) {
 	const op = "tools/call"
+	defer s.recovered(func(e *Error) {
+		e.Op, e.Sent = op, true
+		res, err = nil, e
+	})
 	args := req.Args
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
@@ -127,8 +134,7 @@ func (s *Session) CallTool(ctx context.Context, req CallRequest) (*Result, error
 	if e != nil {
 		return nil, e
 	}
-	res, e := s.toolResult(op, raw)
-	if e != nil {
+	if res, e = s.toolResult(op, raw); e != nil {
 		return nil, e
 	}
 	return res, nil

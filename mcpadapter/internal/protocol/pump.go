@@ -136,6 +136,11 @@ func (s *Session) faulty(f *tap.Fault, data []byte) {
 		s.batch(e, data)
 		return
 	}
+	if f.Reason == tap.MixedFrame {
+		if n, kind := tap.ParseID(f.ID); kind == tap.IDInteger {
+			s.failAddressee(e, n, kind)
+		}
+	}
 	if f.HasMethod {
 		s.refuseRequest(f.ID, "", codeInvalidRequest, e.Message, "")
 		s.malformedFrame()

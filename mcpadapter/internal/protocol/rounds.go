@@ -29,7 +29,11 @@ func mayNeedInput(method string) bool {
 
 // rounds sends the call and answers what the server asks until a complete
 // result arrives. Rounds, bytes and waits are bounded.
-func (s *Session) rounds(ctx context.Context, c *logicalCall) (json.RawMessage, *Error) {
+func (s *Session) rounds(ctx context.Context, c *logicalCall) (raw json.RawMessage, e *Error) {
+	defer s.recovered(func(p *Error) {
+		p.Op, p.Sent = c.op, true
+		raw, e = nil, p
+	})
 	var tail []member
 	wait, size := s.stateWait, 0
 	for n := 1; ; n++ {
@@ -273,6 +277,7 @@ func (s *Session) askAll(ctx context.Context, c *logicalCall, requests []inputRe
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
+			defer s.recovered(func(e *Error) { once.Do(func() { first = e }) })
 			answer, e := s.askQueued(ctx, r.req)
 			if e != nil {
 				once.Do(func() {
