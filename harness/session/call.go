@@ -115,6 +115,7 @@ func (c *call) label() string { return safetext.Ident(c.identity()).String() }
 func (c *call) ready(ctx context.Context) (refused *tool.Refusal) {
 	defer func() {
 		if p := recover(); p != nil {
+			c.t.s.contained(p)
 			refused = &tool.Refusal{Outcome: tool.Failed, Reason: "the tool's handler panicked before anything was sent"}
 		}
 	}()
@@ -151,6 +152,7 @@ func prepareRefusal(err error) *tool.Refusal {
 func (c *call) check(ctx context.Context) (refused *tool.Refusal) {
 	defer func() {
 		if p := recover(); p != nil {
+			c.t.s.contained(p)
 			refused = &tool.Refusal{Outcome: tool.Failed, Reason: "the tool's handler panicked before anything was sent"}
 		}
 	}()
@@ -218,6 +220,7 @@ func (c *call) execute(ctx context.Context) {
 func (c *call) unchanged() (same bool) {
 	defer func() {
 		if p := recover(); p != nil {
+			c.t.s.contained(p)
 			same = false
 		}
 	}()
@@ -285,6 +288,7 @@ func (c *call) invoke(ctx context.Context) tool.Result {
 func (c *call) send(ctx context.Context) (r tool.Result) {
 	defer func() {
 		if p := recover(); p != nil {
+			c.t.s.contained(p)
 			r = tool.Result{Outcome: tool.Indeterminate, Sent: true, Class: "panic", Reason: "the tool's handler panicked"}
 		}
 	}()

@@ -44,9 +44,11 @@ type Options struct {
 	// detail no_interactive_gate. It must return soon after ctx ends.
 	Answer func(ctx context.Context, env gate.Envelope) (gate.Response, bool)
 	// Crash is told of a panic on one of the session's own goroutines. Nil
-	// lets the panic end the process. A panic inside a turn fails that turn
-	// and comes here as well.
+	// lets the panic end the process.
 	Crash func(reason any, stack []byte)
+	// Recovered, when set, is told of a panic that was contained: one in a
+	// model or a tool's handler, which fails its turn or its call alone.
+	Recovered func(reason any, stack []byte)
 }
 
 // LoopConfig describes one loop.

@@ -308,6 +308,13 @@ func (s *Session) guarded(f func()) {
 	f()
 }
 
+// contained reports a panic that fails a turn or a call alone.
+func (s *Session) contained(reason any) {
+	if s.o.Recovered != nil {
+		s.o.Recovered(reason, debug.Stack())
+	}
+}
+
 func nextID(prefix string, n *atomic.Uint64) string {
 	return prefix + strconv.FormatUint(n.Add(1), 10)
 }

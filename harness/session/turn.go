@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/looprig/looprig/harness/content"
@@ -97,10 +96,7 @@ func classify(err error) (code, reason string) {
 func (t *turn) guarded() (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			stack := debug.Stack()
-			if t.s.o.Crash != nil {
-				t.s.o.Crash(p, stack)
-			}
+			t.s.contained(p)
 			err = &failure{CodeInternal, fmt.Sprintf("panic: %v", p)}
 		}
 	}()

@@ -210,7 +210,15 @@ func TestModelFailures(t *testing.T) {
 			}
 		}
 	})
-	w := open(t, Options{Loops: []LoopConfig{{Name: "main", Model: m}}, Limits: Limits{MessageBytes: 5000}}, nil)
+	panics := 0
+	w := open(t, Options{
+		Loops: []LoopConfig{{Name: "main", Model: m}}, Limits: Limits{MessageBytes: 5000},
+		Recovered: func(reason any, stack []byte) {
+			if reason == "model" && len(stack) > 0 {
+				panics++
+			}
+		},
+	}, nil)
 	if r := w.say("retry"); r.Text != "finally" || attempts != 3 {
 		t.Fatalf("retry: %+v after %d", r, attempts)
 	}
@@ -218,6 +226,9 @@ func TestModelFailures(t *testing.T) {
 		if r := w.say(said); r.Outcome != TurnFailed || r.Code != code || r.Text != "" {
 			t.Fatalf("%s: %+v", said, r)
 		}
+	}
+	if panics != 1 {
+		t.Fatalf("%d panics were reported", panics)
 	}
 	if n := len(of[*event.MessageCompleted](t, w.store)); n != 1 {
 		t.Fatalf("%d messages, want the one whole one", n)
