@@ -119,7 +119,7 @@ func (a *Adopter) follow(loopID, name string) *followed {
 	}
 	a.loops[loopID] = l
 	a.wg.Add(1)
-	go a.work(l)
+	go a.m.deps.crash().Guard(func() { a.work(l) })
 	return l
 }
 

@@ -123,9 +123,14 @@ type Deps struct {
 	// DigestKey keys the hashes of secret settings in ConfigDigest. Without it
 	// digests can be compared within one Manager only.
 	DigestKey []byte
+	// Crash is told of a panic on one of the adapter's goroutines; nil lets it
+	// end the process.
+	Crash func(reason any, stack []byte)
 	// connect replaces the protocol in tests.
 	connect client.Connector
 }
+
+func (d Deps) crash() client.Crash { return d.Crash }
 
 // LoopState is what a LoopWatcher reports of a loop.
 type LoopState = string

@@ -196,7 +196,7 @@ func (rt *runtime) freeText() string {
 	}
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	if rt.cfg.Server.Builtin || rt.decision.Kind == Accepted {
+	if rt.cfg.Server.Builtin || rt.decision.Kind == Accepted && rt.decision.Fingerprint != "" {
 		return client.FreeTextAllow
 	}
 	return client.FreeTextConfirm

@@ -96,7 +96,7 @@ func TestPinnedServersMayTakeFreeText(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				r.must(r.start(func(d *Deps) {
-					d.Trust = func(context.Context, TrustRequest) Decision { return Decision{Kind: kind} }
+					d.Trust = func(context.Context, TrustRequest) Decision { return Decision{Kind: kind, Fingerprint: "sha256:f"} }
 				}, r.server("d", "x")))
 				r.must(r.m.Wait(t.Context(), "d"))
 				r.answer = func(_ context.Context, req gate.Request) (gate.Response, error) {

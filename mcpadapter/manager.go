@@ -175,11 +175,21 @@ func (rt *runtime) awaitFirst(ctx context.Context) error {
 	select {
 	case <-rt.first:
 	case <-ctx.Done():
-		return &protocol.Error{Class: protocol.ClassTimeout, Op: "start", Message: "not ready when the waiting ended", Err: context.Cause(ctx)}
+		return waitEnded(ctx)
 	}
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	return rt.firstErr
+}
+
+// waitEnded is the failure of a start that was still open when ctx ended:
+// cancelled where somebody gave it up.
+func waitEnded(ctx context.Context) error {
+	err := &protocol.Error{Class: protocol.ClassTimeout, Op: "start", Message: "not ready when the waiting ended", Err: context.Cause(ctx)}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		err.Class = protocol.ClassCancelled
+	}
+	return err
 }
 
 // launch runs an entry that is meant to run. It returns nothing for one that is
@@ -270,10 +280,10 @@ func (m *Manager) shutdown(ctx context.Context) {
 	stop() // nobody waits for calls in flight any more
 	for _, rt := range live {
 		rt.withdraw("closed")
-		go func() {
+		go m.deps.crash().Guard(func() {
 			defer close(rt.ended)
 			rt.retire(now)
-		}()
+		})
 	}
 	m.mu.Lock()
 	for rt := range m.retiring {
@@ -331,12 +341,28 @@ func (m *Manager) Wait(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := rt.awaitFirst(ctx); err != nil {
-		if _, ok := rt.cl.Serving(); !ok {
-			return rt.failure(err)
-		}
+	err = rt.awaitFirst(ctx)
+	switch _, serving := rt.cl.Serving(); {
+	case serving:
+		return nil
+	case err == nil: // it served before and is away
+		err = rt.cl.Wait(ctx)
+	case rt.trustedLater():
+		err = rt.cl.WaitAttempt(ctx, 0)
+	}
+	if err != nil {
+		return rt.failure(err)
 	}
 	return nil
+}
+
+// trustedLater reports a binding that was first held back and then let start.
+func (rt *runtime) trustedLater() bool {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	class := protocol.ClassOf(rt.firstErr)
+	return rt.asking == nil && (class == protocol.ClassUntrusted || class == protocol.ClassIntegrity) &&
+		(rt.decision.Kind == Accepted || rt.decision.Kind == Once)
 }
 
 // Reconnect drops a binding's connection, if it has one, and connects anew at
@@ -380,7 +406,7 @@ func (rt *runtime) reconnect(ctx context.Context) error {
 	case err := <-reply:
 		return err
 	case <-ctx.Done():
-		return &protocol.Error{Class: protocol.ClassTimeout, Op: "start", Message: "not ready when the waiting ended", Err: context.Cause(ctx)}
+		return waitEnded(ctx)
 	}
 }
 

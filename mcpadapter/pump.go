@@ -49,7 +49,7 @@ type pumped struct {
 func newPump(deps Deps) *pump {
 	p := &pump{deps: deps, done: make(chan struct{}), wake: make(chan struct{}, 1), bound: deps.SessionID != ""}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	go p.run()
+	go deps.crash().Guard(p.run)
 	return p
 }
 

@@ -191,13 +191,14 @@ func (m *Manager) applyOne(op Operation, b Binding) *runtime {
 	if n := rt.cl.Inflight(); n > 0 {
 		m.notice(b.Name, "retiring", LevelInfo, nil, "%d calls in flight may go on for %s", n, retireTime)
 	}
-	go m.retire(e, rt)
+	go m.deps.crash().Guard(func() { m.retire(e, rt) })
 	return rt
 }
 
 // retire ends a runtime and forgets it. The runtime's ended channel, which Close
 // waits for, is this goroutine's owner.
 func (m *Manager) retire(e *entry, rt *runtime) {
+	defer close(rt.ended)
 	rt.retire(m.ctx)
 	m.mu.Lock()
 	delete(m.retiring, rt)
@@ -210,5 +211,4 @@ func (m *Manager) retire(e *entry, rt *runtime) {
 	if disabled {
 		m.tellDisabled(cfg, integration.StateClosed)
 	}
-	close(rt.ended)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func newRuntime(m *Manager, id uint64, cfg Binding) (*runtime, error) {
 		m: m, id: id, cfg: cfg, ask: make(chan chan<- error), first: make(chan struct{}), ended: make(chan struct{}),
 		calls: map[string]tool.Call{}, waiting: map[string]chan struct{}{},
 	}
-	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer()}
+	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash()}
 	if m.deps.Gates != nil {
 		deps.Elicit = rt.elicit
 	}
@@ -78,7 +79,7 @@ func newRuntime(m *Manager, id uint64, cfg Binding) (*runtime, error) {
 
 func (rt *runtime) start() {
 	rt.wg.Add(1)
-	go rt.run()
+	go rt.m.deps.crash().Guard(rt.run)
 }
 
 // run decides on trust, starts the client and notes the first outcome.
@@ -189,6 +190,7 @@ func (rt *runtime) observer() client.Observer {
 	return client.Observer{
 		State: rt.tell,
 		Candidate: func(prev, next *catalog.Generation) {
+			rt.tellWithheld(prev, next)
 			rt.m.pump.event(&event.CatalogCandidate{Header: rt.m.header(rt.cfg), CatalogChange: change(name, prev, next)})
 			rt.m.changed()
 		},
@@ -210,6 +212,33 @@ func (rt *runtime) observer() client.Observer {
 
 func (rt *runtime) notice(code string, level Level, err error, format string, args ...any) {
 	rt.m.notice(rt.cfg.Name, code, level, err, format, args...)
+}
+
+// maxWithheldTold is how many withheld tools one notice names.
+const maxWithheldTold = 5
+
+// tellWithheld gives notice of tools that a new generation holds and that are
+// not offered for what they are.
+func (rt *runtime) tellWithheld(prev, next *catalog.Generation) {
+	var told []string
+	n := 0
+	for _, t := range next.Tools {
+		was, ok := prev.Tool(t.Name)
+		if t.Withheld == "" || ok && was.Digest == t.Digest && was.Withheld == t.Withheld {
+			continue
+		}
+		if n++; n <= maxWithheldTold {
+			told = append(told, safetext.Ident(t.Name).String()+" ("+t.Withheld+")")
+		}
+	}
+	if n == 0 {
+		return
+	}
+	more := ""
+	if n > maxWithheldTold {
+		more = fmt.Sprintf(" and %d more", n-maxWithheldTold)
+	}
+	rt.cl.Notice("tools_withheld", string(LevelWarn), "generation %d has %d tools that are not offered: %s%s", next.Number, n, strings.Join(told, ", "), more)
 }
 
 // withdraw takes the tools out of later builds and of service. Calls in flight

@@ -116,11 +116,17 @@ func (b Binding) admits(loopID, loopName string) bool {
 	return b.Visibility.Admits(loopID, loopName)
 }
 
+// maxClashesKnown bounds what is remembered of the clashes that were told.
+const maxClashesKnown = 4096
+
 // clash tells once for each run that a tool is withheld for its name.
 func (m *Manager) clash(rt *runtime, err *DuplicateModelNameError) {
 	key := fmt.Sprintf("%d %s", rt.id, err.Newcomer)
 	m.mu.Lock()
 	told := m.clashes[key]
+	if len(m.clashes) >= maxClashesKnown {
+		clear(m.clashes)
+	}
 	m.clashes[key] = true
 	m.mu.Unlock()
 	if !told {

@@ -8,14 +8,18 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
 	"github.com/looprig/looprig/internal/safetext"
 )
 
-// maxURLBytes bounds the address of an open-url gate.
-const maxURLBytes = 8 << 10
+// The bounds of the address of an open-url gate, and of its host as written.
+const (
+	maxURLBytes  = 8 << 10
+	maxHostBytes = 1 << 10
+)
 
 // target is an address that a person may be asked to open.
 type target struct {
@@ -37,7 +41,7 @@ func checkURL(raw string) (target, error) {
 	if len(raw) > maxURLBytes {
 		return target{}, fmt.Errorf("its address has %d bytes, over the limit of %d (setting urlBytes)", len(raw), maxURLBytes)
 	}
-	if strings.ContainsAny(raw, " \t\r\n\\\"'<>`{}|^") {
+	if !utf8.ValidString(raw) || strings.ContainsAny(raw, " \t\r\n\\\"'<>`{}|^") {
 		return target{}, errors.New("its address holds characters that no address may have")
 	}
 	u, err := url.Parse(raw)
@@ -80,6 +84,9 @@ func checkURL(raw string) (target, error) {
 
 // host gives the form of a host that is shown and opened.
 func (t *target) host(raw string) (string, error) {
+	if len(raw) > maxHostBytes {
+		return "", errors.New("its address has a host name that is too long")
+	}
 	if strings.Contains(raw, "%") {
 		return "", errors.New("its address names a network interface")
 	}
@@ -88,6 +95,9 @@ func (t *target) host(raw string) (string, error) {
 	}
 	ascii, err := idna.Lookup.ToASCII(raw)
 	ascii = strings.ToLower(ascii)
+	if again, e := idna.Lookup.ToASCII(ascii); e != nil || again != ascii {
+		return "", errors.New("its address has no valid host name")
+	}
 	if err != nil || !hostLabels.MatchString(ascii) {
 		return "", errors.New("its address has no valid host name")
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/looprig/looprig/internal/safetext"
 )
 
-// maxListed bounds each list of a Changes.
-const maxListed = 200
+// The bounds of a Changes: entries of each list, and bytes of a name in it.
+const (
+	maxListed     = 64
+	maxListedName = 160
+)
 
 // Changes tell two generations apart. Entries are "tools/<name>", names cleaned;
 // changed ones name the parts: "tools/lookup: description, inputSchema
@@ -54,7 +57,13 @@ func Diff(a, b *Generation) Changes {
 	return c
 }
 
-func (e entry) String() string { return string(e.family) + "/" + safetext.Ident(e.key).String() }
+func (e entry) String() string {
+	name := safetext.Ident(e.key).String()
+	if len(name) > maxListedName {
+		name = safetext.ToLineN(name, maxListedName).String()
+	}
+	return string(e.family) + "/" + name
+}
 
 func capped(list []string) []string {
 	if len(list) <= maxListed {

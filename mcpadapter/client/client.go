@@ -110,7 +110,7 @@ func (c *Client) Start() {
 		return
 	}
 	c.started = true
-	go c.run()
+	go c.deps.Crash.Guard(c.run)
 }
 
 // Reconnect drops the connection, if there is one, and connects at once.

@@ -61,14 +61,14 @@ func (conn *connection) begin(s Session) {
 func (conn *connection) close(limit time.Duration) {
 	sess := conn.session()
 	closed := make(chan struct{})
-	go func() {
+	go conn.c.deps.Crash.Guard(func() {
 		defer close(closed)
 		if sess != nil {
 			_ = sess.Close() // the session's end is what matters, not how it takes it
 		}
 		conn.cancel(errLost)
 		conn.wg.Wait()
-	}()
+	})
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {

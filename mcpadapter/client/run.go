@@ -263,7 +263,7 @@ func (c *Client) rejected(err error) {
 // serve watches a connection until it ends; nil means that the client closes.
 func (c *Client) serve(conn *connection) *ending {
 	conn.wg.Add(1)
-	go conn.refresher()
+	go c.deps.Crash.Guard(conn.refresher)
 	sess := conn.session()
 	idle := time.NewTicker(keepaliveEvery)
 	defer idle.Stop()

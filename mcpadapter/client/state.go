@@ -116,6 +116,8 @@ type Deps struct {
 	Now func() time.Time
 	// Connect replaces the real protocol.
 	Connect Connector
+	// Crash is told of panics on the client's goroutines.
+	Crash Crash
 }
 
 // Status is a snapshot of a client. Server-written strings are raw.
