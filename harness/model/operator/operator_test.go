@@ -1,0 +1,32 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/harness/model"
+)
+
+func TestEverySaidThingGetsTheHint(t *testing.T) {
+	t.Parallel()
+	req := model.Request{Messages: []content.Message{{Role: content.RoleUser, Blocks: []content.Block{content.Text("hello")}}}}
+	var text strings.Builder
+	stop := ""
+	for chunk, err := range (Client{}).Stream(t.Context(), req) {
+		if err != nil || chunk.Kind == model.ChunkToolUse {
+			t.Fatalf("%+v %v", chunk, err)
+		}
+		text.WriteString(chunk.Text)
+		stop += chunk.Stop
+	}
+	if text.String() != Hint || stop != "end" {
+		t.Fatalf("%q %q", text.String(), stop)
+	}
+	for range (Client{}).Stream(t.Context(), req) {
+		break // a consumer that stops is not called again
+	}
+	if i := (Client{}).Info(); i.Name != "operator" || i.Display != "you (no key)" {
+		t.Fatalf("%+v", i)
+	}
+}
