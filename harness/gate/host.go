@@ -187,8 +187,14 @@ func (h *Host) Respond(id string, r Response) error {
 	return h.resolve(id, ReasonAnswered, r)
 }
 
-// Close ends a gate that nobody answered. Detail is host-written or "".
+// Close ends a gate that nobody answered. Detail is host-written or "". A reason
+// that is none of a gate without an answer counts as withdrawn.
 func (h *Host) Close(id string, why CloseReason, detail string) error {
+	switch why {
+	case ReasonPolicy, ReasonTimedOut, ReasonWithdrawn, ReasonSessionClosed:
+	default:
+		why = ReasonWithdrawn
+	}
 	h.mu.Lock()
 	e, err := h.openEntry(id)
 	h.mu.Unlock()

@@ -289,6 +289,10 @@ func TestAskWithdrawsWhenItsContextEnds(t *testing.T) {
 	if err := h.Respond(e.ID, Response{Action: ActionAccept, Answerer: person}); !errors.Is(err, ErrGateClosed) {
 		t.Fatalf("late: %v", err)
 	}
+	forged := mustOpen(t, h, Request{Kind: KindConfirm}).ID
+	if err := h.Close(forged, ReasonAnswered, ""); err != nil || await(t, h, forged).Close != ReasonWithdrawn {
+		t.Fatalf("a gate was closed as answered: %v", err)
+	}
 	id := mustOpen(t, h, Request{Kind: KindConfirm}).ID
 	if _, err := h.Await(ctx, id); !errors.Is(err, context.Canceled) || len(h.Gates()) != 1 {
 		t.Fatalf("await: %v, %d gates", err, len(h.Gates()))

@@ -133,6 +133,10 @@ func TestPublishWithLedger(t *testing.T) {
 	if err := w.Publish(w.ctx(), stderr("x"), ledger.Draft{}); err == nil {
 		t.Fatal("an ephemeral event took a ledger entry")
 	}
+	var unknown *event.UnknownTypeError
+	if err := w.Publish(w.ctx(), &event.PinChanged{Binding: "demo"}); !errors.As(err, &unknown) {
+		t.Fatalf("a pin event that does not say which: %v", err)
+	}
 	// What cannot be encoded is refused and harms nobody else.
 	bad := &event.Expectation{Value: json.RawMessage("{")}
 	if err := w.Publish(w.ctx(), bad); err == nil {

@@ -196,6 +196,9 @@ func (s *Session) Subscribe(f Filter) (*Subscription, error) { return s.hub.subs
 // An event that belongs to no loop leaves the header's loop empty.
 func (s *Session) Publish(ctx context.Context, e event.Event, drafts ...ledger.Draft) error {
 	t := event.TypeOf(e)
+	if t == "" {
+		return &event.UnknownTypeError{}
+	}
 	if !event.Durable(t) {
 		if len(drafts) > 0 {
 			return errors.New("an ephemeral event has no ledger entries")

@@ -97,6 +97,7 @@ func (t *turn) guarded() (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.s.contained(p)
+			t.pairUses()
 			err = &failure{CodeInternal, fmt.Sprintf("panic: %v", p)}
 		}
 	}()
@@ -176,6 +177,23 @@ func (t *turn) answerUses(uses []toolUse) error {
 	}
 	t.history = append(t.history, content.Message{Role: content.RoleTool, Blocks: blocks})
 	return err
+}
+
+// pairUses gives tool uses that a panic left without results their results: a
+// history without them is one that no model takes.
+func (t *turn) pairUses() {
+	if len(t.history) == 0 || t.history[len(t.history)-1].Role != content.RoleAssistant {
+		return
+	}
+	var blocks []content.Block
+	for _, b := range t.history[len(t.history)-1].Blocks {
+		if b.Kind == content.KindToolUse {
+			blocks = append(blocks, resultBlock(b.CallID, tool.Result{Outcome: tool.Indeterminate, Reason: "an internal failure"}))
+		}
+	}
+	if len(blocks) > 0 {
+		t.history = append(t.history, content.Message{Role: content.RoleTool, Blocks: blocks})
+	}
 }
 
 // operate runs an operator's call. It joins the history as a record in a
