@@ -60,7 +60,7 @@ var outside = map[string][]string{
 	"charm.land/huh/v2":                     {"tui"},
 	"charm.land/lipgloss/v2":                {"tui"},
 	"github.com/charmbracelet/x/ansi":       {"tui", "internal/ptytest", "cmd/looprig"},
-	"github.com/charmbracelet/x/term":       {"tui", "compose", "cmd/looprig"},
+	"github.com/charmbracelet/x/term":       {"tui", "compose", "cmd/looprig", "internal/ptytest"},
 	"github.com/charmbracelet/colorprofile": {"tui", "compose", "cmd/looprig"},
 	"github.com/rivo/uniseg":                {"tui"},
 	"github.com/yuin/goldmark":              {"tui"},
