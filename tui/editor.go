@@ -86,6 +86,7 @@ func (m *model) editor(msg editorMsg) tea.Cmd {
 	case editorReady:
 		argv := m.editorArgv(msg.path)
 		c := exec.CommandContext(m.ctx, argv[0], argv[1:]...) //nolint:gosec // the person's own editor
+		c.Stdin, c.Stdout = m.o.Stdin, m.o.Stdout
 		return tea.ExecProcess(c, func(err error) tea.Msg { return editorMsg{step: editorClosed, path: msg.path, err: err} })
 	case editorClosed:
 		return func() tea.Msg { return readEdited(msg.path) }

@@ -12,7 +12,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// child, when set, is run instead of the tests: the program that terminal tests
+// drive.
+var child func()
+
+func TestMain(m *testing.M) {
+	if child != nil {
+		child()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // rig drives a model without a terminal: commands run at once, one after the
 // other, and time passes only when a test says so.

@@ -43,7 +43,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	g := &guard{m: m, kill: cancel}
-	p := tea.NewProgram(g, programOptions(ctx, o)...)
+	in := &pasteReader{File: o.Stdin}
+	p := tea.NewProgram(g, programOptions(ctx, o, in)...)
+	in.send = p.Send
 
 	var wg sync.WaitGroup
 	wg.Go(func() { watchSignals(ctx, p, cancel) })
@@ -74,8 +76,8 @@ func outcome(m *model, g *guard, outside bool, err error) (Result, error) {
 	return r, nil
 }
 
-func programOptions(ctx context.Context, o Options) []tea.ProgramOption {
-	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.Stdin), tea.WithOutput(o.Stdout), tea.WithoutSignalHandler()}
+func programOptions(ctx context.Context, o Options, in *pasteReader) []tea.ProgramOption {
+	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(o.Stdout), tea.WithoutSignalHandler()}
 	if o.Env != nil {
 		opts = append(opts, tea.WithEnvironment(o.Env))
 	}

@@ -13,7 +13,9 @@ type Violation struct {
 	Why    string
 }
 
-func (v Violation) String() string { return fmt.Sprintf("at byte %d: %q: %s", v.Offset, v.Bytes, v.Why) }
+func (v Violation) String() string {
+	return fmt.Sprintf("at byte %d: %q: %s", v.Offset, v.Bytes, v.Why)
+}
 
 // Rules is the allow-list for Check. The zero value allows what the interface
 // itself writes: text, SGR, cursor movement and erasing, the private modes of
@@ -100,6 +102,8 @@ func refuseCSI(s sequence) string {
 		return "" // styles, and the protocol for modified keys
 	case strings.ContainsRune("ABCDEFGHJKLMPSTXZ@`adefbgr", rune(s.final)) && digits(s.body):
 		return "" // movement, erasing, scrolling, repeating
+	case s.final == 'W' && s.body == "?5":
+		return "" // tab stops at every eighth column
 	case s.final == 'q' && strings.HasSuffix(s.body, " ") && digits(strings.TrimSuffix(s.body, " ")):
 		return "" // the cursor's shape
 	case s.final == 'u' && (s.body == "" || strings.ContainsAny(s.body[:1], "<>=?")):

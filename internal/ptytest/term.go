@@ -29,6 +29,9 @@ const (
 	maxRecord = 256 << 20
 	// drainTime is how long output is awaited after a program has ended.
 	drainTime = 5 * time.Second
+	// endMark is written after a program has ended, so that the reader knows when
+	// it has seen everything: closing the terminal may lose what is still in it.
+	endMark = "\x00end of output\x00"
 	// stopReply ends the goroutine that answers the program's queries.
 	stopReply = 0xff
 )
@@ -45,6 +48,7 @@ type Term struct {
 	mu   sync.Mutex
 	rec  bytes.Buffer
 	over bool
+	done bool // the end mark was read
 
 	readers sync.WaitGroup
 	reply   sync.WaitGroup
@@ -91,8 +95,16 @@ func (x *Term) read() {
 			} else {
 				x.over = true
 			}
+			ended := bytes.HasSuffix(x.rec.Bytes(), []byte(endMark))
+			if ended {
+				x.rec.Truncate(x.rec.Len() - len(endMark))
+				x.done = true
+			}
 			x.mu.Unlock()
 			_, _ = x.screen.Write(buf[:n])
+			if ended {
+				return
+			}
 		}
 		if err != nil {
 			return
@@ -238,18 +250,26 @@ func (x *Term) Wait(within time.Duration) int {
 	}
 }
 
-// drain closes the program's side, so that reading ends with what was written.
+// drain reads what is left and then closes the program's side.
 func (x *Term) drain() {
-	x.after, _ = term.GetState(x.pty.Slave().Fd())
+	slave := x.pty.Slave()
+	x.after, _ = term.GetState(slave.Fd())
 	x.ended = true
-	_ = x.pty.Slave().Close()
-	done := make(chan struct{})
-	go func() { x.readers.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(drainTime): // something that outlived the program holds the terminal
-		x.t.Errorf("output did not end within %v of the program's end", drainTime)
+	_, _ = slave.Write([]byte(endMark))
+	for deadline := time.Now().Add(drainTime); ; time.Sleep(poll) {
+		x.mu.Lock()
+		done := x.done
+		x.mu.Unlock()
+		if done {
+			break
+		}
+		if time.Now().After(deadline) { // something that outlived the program writes on
+			x.t.Errorf("output did not end within %v of the program's end", drainTime)
+			break
+		}
 	}
+	_ = slave.Close()
+	x.readers.Wait()
 }
 
 // Restored reports, after Wait, how the terminal differs from what it was before

@@ -177,7 +177,9 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 	right := ""
 	if c := d.Catalog; c != nil {
 		left += th.Muted.Render(fmt.Sprintf(" · gen %d", c.Generation))
-		right = th.Muted.Render(counts(c.Items) + " ")
+		if w >= 70 {
+			right = th.Muted.Render(counts(c.Items) + " ")
+		}
 	}
 	if s.filtering || len(s.query) > 0 {
 		left += th.Accent.Render("  /" + string(s.query))

@@ -87,6 +87,7 @@ func (c *Composer) SetTheme(th *theme.Theme) {
 	st := textarea.StyleState{Base: plain, Text: th.Text, CursorLine: th.Text, Placeholder: th.Muted, Prompt: th.Accent, EndOfBuffer: plain}
 	s := c.area.Styles()
 	s.Focused, s.Blurred = st, st
+	s.Cursor.Color = nil // the terminal's own
 	c.area.SetStyles(s)
 }
 

@@ -39,7 +39,7 @@ func (g *Gate) View(w, h int, now time.Time, pos, total int) []string {
 	if len(lines) > room {
 		lines = lines[:room]
 	}
-	return g.o.Theme.Box(g.title(pos, total), g.hint(now), lines, w)
+	return g.o.Theme.Box(g.title(pos, total, w-6), g.hint(now), lines, w)
 }
 
 func (g *Gate) question(w, h int) []string {
@@ -138,7 +138,8 @@ func (g *Gate) buttons(w int) []string {
 	return out
 }
 
-func (g *Gate) title(pos, total int) string {
+// title fits into w cells: what the gate is about is cut first.
+func (g *Gate) title(pos, total, w int) string {
 	kind := map[gate.Kind]string{
 		gate.KindPermission: "permission", gate.KindForm: "form", gate.KindConfirm: "confirm",
 		gate.KindOpenURL: "open url", gate.KindUntrustedServer: "untrusted server",
@@ -146,14 +147,15 @@ func (g *Gate) title(pos, total int) string {
 	if g.form == nil && g.env.Kind == gate.KindForm {
 		kind = "confirm"
 	}
-	s := kind
-	if about := About(g.env); about != "" {
-		s += " · " + about
-	}
+	end := fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1))
 	if g.form != nil {
-		s += fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len())
+		end = fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len()) + end
 	}
-	return s + fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1))
+	about := About(g.env)
+	if room := w - cells.Width(kind) - cells.Width(end) - 3; about != "" && room > 3 {
+		return kind + " · " + cells.Cut(about, room) + end
+	}
+	return kind + end
 }
 
 // About names what a gate is about in a few words. It is clean.
