@@ -282,6 +282,9 @@ func (a *App) Start(ctx context.Context) error {
 	}
 	if a.opt.Mode == ModeHeadless {
 		a.awaitSettled(ctx)
+		if err := a.integrity(); err != nil {
+			return err
+		}
 	}
 	for _, l := range a.Session.Loops() {
 		if err := adopter.Install(ctx, l.ID, l.Name); err != nil {
@@ -297,6 +300,19 @@ func (a *App) awaitSettled(ctx context.Context) {
 			_ = a.Manager.Wait(ctx, b.Name) // a failure is in the status and the events
 		}
 	}
+}
+
+// integrity is an error when a server is not what its entry says, required or
+// not: a run without a person does not go on beside it.
+func (a *App) integrity() error {
+	for _, b := range a.Manager.Status() {
+		if b.Enabled && b.Class == string(classIntegrity) {
+			e := exit.New(exit.Integrity, "server %s was not started: %s", b.Name, b.Reason)
+			e.Binding, e.Class = b.Name, b.Class
+			return e
+		}
+	}
+	return nil
 }
 
 // startError finds the exit code that required bindings deserve.

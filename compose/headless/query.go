@@ -11,6 +11,7 @@ import (
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/tool"
 )
 
 // MaxQueryValues bounds what one query prints.
@@ -100,5 +101,11 @@ func describe(b content.Block) string {
 	return fmt.Sprintf("[%s] %s", b.Kind, b.JSON)
 }
 
-// Why is the reason of a result that is not ok.
-func (r *Result) Why() string { return first(r.Reason, r.Text) }
+// Why is the reason of a result that is not ok; what a tool itself says of its
+// error is the better one.
+func (r *Result) Why() string {
+	if r.Outcome == tool.ToolError {
+		return first(r.Text, r.Reason)
+	}
+	return first(r.Reason, r.Text)
+}

@@ -158,17 +158,17 @@ func (r *Runner) judge(ctx context.Context, i int, s Step, res *Result, input an
 
 // unexpected is the failure of a step that says nothing of its outcome.
 func (r *Runner) unexpected(s Step, res *Result) error {
-	outcome, reason := res.Outcome, res.Reason
+	outcome, reason := res.Outcome, res.Why()
 	if outcome == tool.OK {
 		for _, t := range res.Tools {
 			if t.Outcome != tool.OK {
-				outcome, reason = t.Outcome, t.Tool+": "+t.Reason
+				outcome, reason = t.Outcome, t.Tool+": "+(&Result{Outcome: t.Outcome, Reason: t.Reason, Text: t.Text}).Why()
 				break
 			}
 		}
 	}
 	if outcome != tool.OK {
-		e := exit.New(CodeOf(outcome), "%s:%d: the %s step ended %s: %s", r.opt.Script.File, s.Line, s.Kind, outcome, first(reason, res.Text))
+		e := exit.New(CodeOf(outcome), "%s:%d: the %s step ended %s: %s", r.opt.Script.File, s.Line, s.Kind, outcome, reason)
 		if res.turnCode == session.CodeLimitSteps || res.turnCode == session.CodeLimitCalls {
 			e.Code, e.Name = exit.Limit, exit.Limit.String()
 		}

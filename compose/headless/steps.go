@@ -80,7 +80,7 @@ func (r *Runner) turn(ctx context.Context, s Step) (*Result, error) {
 	}
 	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, exit.New(exit.Limit, "the %s step did not end within its %s", s.Kind, timeout))
 		defer cancel()
 	}
 	t, err := r.submit(ctx, s.Loop, in)
@@ -92,6 +92,10 @@ func (r *Runner) turn(ctx context.Context, s Step) (*Result, error) {
 		// The turn must not go on behind the back of a run that gave it up.
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), session.DefaultCancelGrace)
 		defer cancel()
+		var limit *exit.Error
+		if errors.Is(err, context.DeadlineExceeded) && errors.As(context.Cause(ctx), &limit) {
+			err = limit
+		}
 		return nil, errorsJoin(err, r.opt.Session.Interrupt(stop, t.Loop, r.by))
 	}
 	return FromTurn(res, s.Kind == StepCall), nil
