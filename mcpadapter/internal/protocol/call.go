@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -62,11 +63,11 @@ func (s *Session) settle(ctx context.Context, sl *slot, err error) (json.RawMess
 	if answered {
 		return result, e
 	}
-	panicked, _ := err.(*Error)
+	var panicked *Error
 	switch {
-	case panicked != nil && panicked.Class == ClassPanic:
-		e = panicked
-		e.Op = sl.op
+	case errors.As(err, &panicked) && panicked.Class == ClassPanic:
+		own := *panicked
+		e, own.Op = &own, sl.op
 	case ctx.Err() != nil:
 		e = ctxError(ctx, sl.op)
 	case s.ended() != nil:

@@ -134,8 +134,9 @@ func worthRetry(ctx context.Context, e *Error, h *handshake) bool {
 	switch e.Class {
 	case ClassCancelled, ClassClosed, ClassPanic, ClassLaunch, ClassIntegrity, ClassUntrusted, ClassConfig, ClassAuth:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // attempt opens one connection and negotiates on it. A nil handshake says that
@@ -157,7 +158,6 @@ func (c *connector) attempt(ctx context.Context, p plan) (*Session, *handshake, 
 	case <-ctx.Done():
 		// The SDK's connect ends with the session, whatever it waits for.
 		s.end(ctxError(ctx, "connect"))
-		err = ctx.Err()
 		c.retire(s)
 		return nil, h, c.described(s, ctxError(ctx, "connect"))
 	}

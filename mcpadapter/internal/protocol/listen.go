@@ -95,15 +95,16 @@ func (l *listener) stream(filter json.RawMessage) (changed, refused bool) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	over := make(chan *Error, 1)
+	var e *Error // set before over is closed
+	over := make(chan struct{})
 	if !s.work(func() {
-		_, e := s.roundTrip(ctx, &slot{op: methodListen, method: methodListen, params: params, listen: true, aside: true}, true)
-		over <- e
+		defer close(over)
+		_, e = s.roundTrip(ctx, &slot{op: methodListen, method: methodListen, params: params, listen: true, aside: true}, true)
 	}) {
 		return false, false
 	}
 	select {
-	case e := <-over:
+	case <-over:
 		l.lost()
 		return false, e != nil && e.Code == CodeMethodNotFound
 	case <-l.changed:

@@ -18,7 +18,7 @@ func TestProgress(t *testing.T) {
 				Token json.RawMessage `json:"progressToken"`
 			} `json:"_meta"`
 		}
-		if json.Unmarshal(m.Params, &params); len(params.Meta.Token) == 0 {
+		if err := json.Unmarshal(m.Params, &params); err != nil || len(params.Meta.Token) == 0 {
 			t.Errorf("no token in %s", m.raw)
 		}
 		note := func(rest string) {

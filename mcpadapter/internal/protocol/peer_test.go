@@ -3,8 +3,8 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"testing"
 	"time"
@@ -289,11 +289,7 @@ func tryConnect(t testing.TB, d *dialer, edit ...func(*Options)) (*Session, erro
 }
 
 func asError(err error, target **Error) bool {
-	e, ok := err.(*Error)
-	if ok {
-		*target = e
-	}
-	return ok
+	return errors.As(err, target)
 }
 
 func wantClass(t testing.TB, err error, want Class) *Error {
@@ -347,5 +343,3 @@ func (c *counter) get(code string) int {
 }
 
 func (c *counter) option(o *Options) { o.Handlers.Dropped = c.dropped }
-
-var errEOF = io.EOF

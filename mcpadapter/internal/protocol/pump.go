@@ -130,6 +130,7 @@ func (s *Session) faulty(f *tap.Fault, data []byte) {
 		e.Class, e.Setting = ClassOverLimit, "limits.jsonMembers"
 	case tap.Both, tap.Neither, tap.BadError, tap.BadResult, tap.Version:
 		e.Class = ClassProtocol
+	default: // malformed
 	}
 	e.Limit, e.Size = int64(f.Limit), int64(f.Size)
 	if f.Reason == tap.Batch {
