@@ -270,7 +270,7 @@ func (a *App) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	adopter, err := a.Manager.StartAdoption(loops{a.Session}, a.Session)
+	adopter, err := a.Manager.StartAdoption(a.Session, a.Session)
 	if err != nil {
 		return exit.New(exit.Internal, "%w", err)
 	}

@@ -76,7 +76,7 @@ func TestReplaceRefusals(t *testing.T) {
 func TestWatchLoopsMergesForASlowReader(t *testing.T) {
 	t.Parallel()
 	w := open(t, Options{Policy: allowAll()}, []scripted.Reply{{Say: "1"}, {Say: "2"}, {Say: "3"}})
-	changes := w.WatchLoops(t.Context())
+	changes := w.LoopChanges(t.Context())
 	for range 3 {
 		w.say("x")
 	}
@@ -104,7 +104,7 @@ func TestWatchLoopsMergesForASlowReader(t *testing.T) {
 	w.shut()
 	for range changes {
 	}
-	if _, open := <-w.WatchLoops(t.Context()); open {
+	if _, open := <-w.LoopChanges(t.Context()); open {
 		t.Fatal("a closed session has changes")
 	}
 }

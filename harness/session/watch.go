@@ -97,12 +97,33 @@ func (w *watchers) close() {
 	}
 }
 
-// WatchLoops tells of the opening, the idle boundaries and the closing of
+// WatchLoops calls fn for each change of a loop, in order and from one
+// goroutine, beginning with the loops that are there. stop ends that and waits
+// for an fn that is running; it must not be called by fn.
+func (s *Session) WatchLoops(ctx context.Context, fn func(loop, name, state string)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	changes := s.LoopChanges(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.guarded(func() {
+			for c := range changes {
+				fn(c.Loop, c.Name, string(c.Kind))
+			}
+		})
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// LoopChanges tells of the opening, the idle boundaries and the closing of
 // loops, beginning with those that are there. Changes that the reader is too
 // slow for are merged to the newest of each loop; an opening is never left out.
 // The channel is closed when ctx or the session ends, whatever has not been
 // read by then.
-func (s *Session) WatchLoops(ctx context.Context) <-chan LoopChange {
+func (s *Session) LoopChanges(ctx context.Context) <-chan LoopChange {
 	out := make(chan LoopChange)
 	x := &watcher{wake: make(chan struct{}, 1)}
 	w := &s.watch
