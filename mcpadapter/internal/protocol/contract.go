@@ -140,7 +140,8 @@ type Info struct {
 	Instructions  string
 	// Capabilities is the raw JSON object that the server declared.
 	Capabilities json.RawMessage
-	// Probed says that server/discover was tried and not answered usefully.
+	// ProbeFailed is why server/discover was not answered usefully, in
+	// host-written words; "" when it was, or was not tried.
 	ProbeFailed string
 }
 

@@ -204,7 +204,7 @@ func contains(raw json.RawMessage, part string) bool {
 }
 
 // BenchmarkCallTool compares a call through the session with the same call
-// through the bare SDK client, both in memory against the same server.
+// through the bare SDK client, both over pipes in memory to the same server.
 func BenchmarkCallTool(b *testing.B) {
 	for _, rev := range []string{Revision20251125, Revision20260728} {
 		b.Run("bare/"+rev, func(b *testing.B) { benchBare(b, rev) })
@@ -213,11 +213,13 @@ func BenchmarkCallTool(b *testing.B) {
 }
 
 func benchBare(b *testing.B, rev string) {
-	here, there := mcp.NewInMemoryTransports()
-	ss, err := sdkServer().Connect(context.Background(), there, nil)
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	ss, err := sdkServer().Connect(context.Background(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
+	here := &mcp.IOTransport{Reader: toClient, Writer: fromClient}
 	client := mcp.NewClient(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
 	cs, err := client.Connect(context.Background(), here, &mcp.ClientSessionOptions{ProtocolVersion: rev})
 	if err != nil {
@@ -248,8 +250,7 @@ func benchSession(b *testing.B, rev string) {
 	}
 }
 
-// pipeDialer connects to an SDK server over newline-delimited JSON in memory,
-// as the SDK's own in-memory transport does.
+// pipeDialer connects to an SDK server over newline-delimited JSON in memory.
 type pipeDialer struct{ server *mcp.Server }
 
 func (pipeDialer) Origin() string { return "pipe" }

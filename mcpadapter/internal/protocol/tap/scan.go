@@ -53,9 +53,9 @@ func Attribute(data []byte) (id json.RawMessage, hasMethod bool) {
 			if end >= len(data) {
 				return settleID(id, ambiguous), hasMethod
 			}
-			name := string(data[i+1 : end])
+			name := data[i+1 : end]
 			i = end
-			if open != 1 || (name != "id" && name != "method") {
+			if open != 1 || (string(name) != "id" && string(name) != "method") {
 				continue
 			}
 			value, next := memberValue(data, end+1)
@@ -63,7 +63,7 @@ func Attribute(data []byte) (id json.RawMessage, hasMethod bool) {
 				continue
 			}
 			i = next - 1
-			if name == "method" {
+			if string(name) == "method" {
 				hasMethod = true
 				continue
 			}
