@@ -125,3 +125,11 @@ func TestANameOfAnotherSlotWithholdsOneTool(t *testing.T) {
 		}
 	})
 }
+
+func TestTheSameToolsOfAnotherRunAreAnotherToolset(t *testing.T) {
+	t.Parallel()
+	a, b := toolset{parts: []part{{rt: &runtime{id: 1}}}}, toolset{parts: []part{{rt: &runtime{id: 2}}}}
+	if a.signature() == b.signature() {
+		t.Error("a loop would keep the definitions of a run that has ended")
+	}
+}

@@ -319,6 +319,15 @@ func TestListChangedIsCoalesced(t *testing.T) {
 		if n := srv.Lists(protocol.Tools) - tools; n < 5 || n > 11 {
 			t.Errorf("%d listings in ten seconds of signals", n)
 		}
+		time.Sleep(3 * time.Second)
+		tools = srv.Lists(protocol.Tools)
+		for range 33 { // ten seconds with pauses that are long enough each
+			srv.Last().Options.Handlers.ListChanged(protocol.Tools, true)
+			time.Sleep(300 * time.Millisecond)
+		}
+		if n := srv.Lists(protocol.Tools) - tools; n < 5 || n > 11 {
+			t.Errorf("%d listings in ten seconds of single signals", n)
+		}
 	})
 }
 

@@ -231,8 +231,7 @@ func (conn *connection) each(families []catalog.Family, f func(catalog.Family)) 
 // fresh waits until the tools are not known to be stale, or a refresh of them
 // has failed, at most FreshWait. It fails with ErrStale.
 func (conn *connection) fresh(ctx context.Context) error {
-	t := time.NewTimer(FreshWait)
-	defer t.Stop()
+	var limit <-chan time.Time
 	for {
 		conn.mu.Lock()
 		s, ch := conn.stale[protocol.Tools], conn.changed
@@ -241,9 +240,14 @@ func (conn *connection) fresh(ctx context.Context) error {
 		if ok {
 			return nil
 		}
+		if limit == nil {
+			t := time.NewTimer(FreshWait)
+			defer t.Stop()
+			limit = t.C
+		}
 		select {
 		case <-ch:
-		case <-t.C:
+		case <-limit:
 			return ErrStale
 		case <-ctx.Done():
 			return context.Cause(ctx)
