@@ -209,10 +209,14 @@ func firstLine(s string) string {
 
 // openPalette offers every action and every tool.
 func (m *model) openPalette() {
-	var entries []list.Entry
+	var entries, last []list.Entry
 	for _, a := range m.keys.Actions() {
-		if a.Palette {
-			entries = append(entries, list.Entry{ID: string(a.ID), Label: a.Title, Note: a.Key(), Disabled: a.Disabled})
+		e := list.Entry{ID: string(a.ID), Label: a.Title, Note: a.Key(), Disabled: a.Disabled}
+		switch {
+		case a.Palette && a.Context == keymap.Always:
+			last = append(last, e)
+		case a.Palette:
+			entries = append(entries, e)
 		}
 	}
 	for _, b := range m.bindings {
@@ -225,6 +229,7 @@ func (m *model) openPalette() {
 	for _, d := range m.o.Session.Tools() {
 		entries = append(entries, list.Entry{ID: "call " + d.Name, Label: "Call " + spelled(d), Note: "tool"})
 	}
+	entries = append(entries, last...)
 	m.push(&pickDialog{kind: pickAction, p: list.NewPicker("palette", entries), keys: m.keys, th: m.th})
 }
 

@@ -31,14 +31,15 @@ func (m *model) View() tea.View {
 func (m *model) frame() ([]string, *tea.Cursor) {
 	var lines []string
 	var cursor *tea.Cursor
-	a := m.areas()
+	v := m.drawn()
+	a := m.divide(v)
 	switch m.screen {
 	case screenBindings:
 		lines = m.withToast(m.bind.View(m.bindingData(), m.th, m.keys, a.w, a.h), a.w)
 	case screenCatalog:
 		lines = m.withToast(m.cat.View(m.catalogData(), m.th, m.keys, a.w, a.h), a.w)
 	default:
-		lines, cursor = m.main(a)
+		lines, cursor = m.main(a, v)
 	}
 	if d := m.top(); d != nil {
 		lines, cursor = m.overlay(lines, d, a), nil
@@ -83,15 +84,16 @@ func (m *model) drawn() composer.View {
 	return m.cp.Draw(m.th, min(max(m.w, minWidth), cells.MaxWidth), m.pane == paneComposer && !m.finding)
 }
 
-func (m *model) areas() areas {
-	v := m.drawn()
+func (m *model) areas() areas { return m.divide(m.drawn()) }
+
+func (m *model) divide(v composer.View) areas {
 	return layout(m.w, m.h, needs{composer: len(v.Lines), above: len(v.Above), queued: m.queuedNeed()})
 }
 
 func (m *model) queuedNeed() int { return min(len(m.queued), maxQueuedLines) }
 
 // main draws the conversation.
-func (m *model) main(a areas) ([]string, *tea.Cursor) {
+func (m *model) main(a areas, v composer.View) ([]string, *tea.Cursor) {
 	th, d := m.th, m.statusData()
 	out := make([]string, a.h)
 	put := func(r rect, lines []string) {
@@ -113,7 +115,6 @@ func (m *model) main(a areas) ([]string, *tea.Cursor) {
 		out[a.transcript.y+i] = l
 	}
 	put(a.queued, m.queuedLines(a.w))
-	v := m.drawn()
 	put(a.above, v.Above)
 	put(a.rule, []string{m.composerRule(a.w)})
 	put(a.composer, v.Lines)
