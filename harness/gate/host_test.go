@@ -171,6 +171,28 @@ func TestOnlyOneOfManyAnswersCounts(t *testing.T) {
 	}
 }
 
+// While an answer is being recorded no other is taken.
+func TestNoSecondAnswerWhileTheFirstIsRecorded(t *testing.T) {
+	t.Parallel()
+	var h *Host
+	var second, closing error
+	recorded := 0
+	h = NewHost(HostOptions{Resolved: func(r Resolution) error {
+		if recorded++; recorded == 1 {
+			second = h.Respond(r.Envelope.ID, Response{Action: ActionDecline, Answerer: person})
+			closing = h.Close(r.Envelope.ID, ReasonWithdrawn, "")
+		}
+		return nil
+	}})
+	e := mustOpen(t, h, Request{Kind: KindConfirm})
+	if err := h.Respond(e.ID, Response{Action: ActionAccept, Answerer: person}); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(second, ErrGateClosed) || !errors.Is(closing, ErrGateClosed) || recorded != 1 || await(t, h, e.ID).Action != ActionAccept {
+		t.Fatalf("second answer: %v, close: %v, recorded %d times", second, closing, recorded)
+	}
+}
+
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	c := newClock()
