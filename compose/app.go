@@ -35,6 +35,7 @@ type App struct {
 	store *sqlite.Store
 	pins  *pin.Store
 	trust *trust
+	crash crash
 
 	Session *session.Session
 	Manager *mcpadapter.Manager
@@ -166,7 +167,7 @@ func (a *App) openSession(ctx context.Context) error {
 	opt := session.Options{
 		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol,
 		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder(),
-		Interactive: a.opt.Mode == ModeInteractive,
+		Interactive: a.opt.Mode == ModeInteractive, Crash: a.crash.report,
 	}
 	if a.opt.Mode == ModeHeadless {
 		opt.Answer = a.answer

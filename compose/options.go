@@ -66,7 +66,6 @@ const (
 	configFileName = "config.yaml"
 	pinsFileName   = "mcp-pins.json"
 	dbFileName     = "looprig.db"
-	logDirName     = "logs"
 )
 
 // Home finds the home directory and makes it absolute.
@@ -99,7 +98,7 @@ func DBPath(home string) string { return filepath.Join(home, dbFileName) }
 func PinsPath(home string) string { return filepath.Join(home, pinsFileName) }
 
 func makeHome(home string) error {
-	if err := os.MkdirAll(filepath.Join(home, logDirName), 0o700); err != nil {
+	if err := os.MkdirAll(home, 0o700); err != nil {
 		return exit.New(exit.Usage, "the home %s cannot be made: %w", home, err)
 	}
 	return nil

@@ -29,12 +29,15 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	a.OnCrash(stop)
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
-		if err := a.Start(ctx); err != nil && ctx.Err() == nil {
-			stop(err) // a required binding failed: the session does not come up
-		}
+		a.crash.guard(func() {
+			if err := a.Start(ctx); err != nil && ctx.Err() == nil {
+				stop(err) // a required binding failed: the session does not come up
+			}
+		})
 	}()
 	theme := o.Theme
 	if theme == "" {

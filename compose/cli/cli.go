@@ -121,7 +121,10 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 
 // endOf finds the real reason of a failure once a context has ended.
 func endOf(ctx context.Context, err error) error {
+	var crashed *exit.Error
 	switch {
+	case errors.As(context.Cause(ctx), &crashed):
+		return crashed
 	case err == nil || exit.Of(err) == exit.Integrity:
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

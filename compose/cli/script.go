@@ -59,6 +59,9 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 			return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 		}
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	a.OnCrash(stop)
 	err = a.Start(ctx)
 	if err == nil {
 		err = work(ctx, a)
