@@ -294,3 +294,19 @@ func TestDialErrors(t *testing.T) {
 	_, err = Connect(short(t), Options{})
 	wantClass(t, err, ClassConfig)
 }
+
+func TestPeerThatTakesNoBytes(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	d := &dialer{t: t, deaf: 1, serve: func(p *peer) {
+		if p.n == 1 {
+			<-p.gone
+			return
+		}
+		legacyServer(answering(nil))(p)
+	}}
+	s, err := tryConnect(t, d, func(o *Options) { o.ProbeTimeout = 20 * time.Millisecond })
+	if err != nil || d.count() != 2 || s.Info().Revision != Revision20251125 || time.Since(start) > patience/2 {
+		t.Fatalf("%v after %v and %d dials", err, time.Since(start), d.count())
+	}
+}

@@ -28,6 +28,7 @@ type peer struct {
 	once  sync.Once
 	cause error
 	log   *wireLog
+	deaf  bool // takes no bytes: writes hang
 }
 
 // wireLog collects everything that the client wrote.
@@ -71,8 +72,12 @@ func (p *peer) Write(ctx context.Context, frame []byte) error {
 		p.t.Errorf("the client wrote an invalid frame: %s", frame)
 	}
 	p.log.add(frame)
+	out := p.out
+	if p.deaf {
+		out = nil
+	}
 	select {
-	case p.out <- append([]byte(nil), frame...):
+	case out <- append([]byte(nil), frame...):
 		return nil
 	case <-p.gone:
 		return p.cause
@@ -156,6 +161,7 @@ type dialer struct {
 	t     testing.TB
 	serve func(p *peer)
 	kind  string
+	deaf  int // the dial, from 1, whose peer takes no bytes
 	log   wireLog
 	mu    sync.Mutex
 	dials int
@@ -180,7 +186,7 @@ func (d *dialer) count() int {
 func (d *dialer) Dial(context.Context, wire.Options) (wire.Conn, error) {
 	d.mu.Lock()
 	d.dials++
-	p := &peer{t: d.t, n: d.dials, in: make(chan wire.Frame), out: make(chan []byte, 64), gone: make(chan struct{}), log: &d.log}
+	p := &peer{t: d.t, n: d.dials, in: make(chan wire.Frame), out: make(chan []byte, 64), gone: make(chan struct{}), log: &d.log, deaf: d.dials == d.deaf}
 	d.mu.Unlock()
 	d.wg.Add(1)
 	go func() {
