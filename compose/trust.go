@@ -99,10 +99,7 @@ func (t *trust) ask(ctx context.Context, s config.Server, launch *stdio.Transpor
 	switch t.app.pins.Check(s.Name, pin.LayerLaunch, fp.Digest) {
 	case pin.IsAccepted:
 		return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, nil
-	case pin.IsRefused:
-		if t.app.opt.Mode == ModeHeadless {
-			return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: "its launch was refused"}, nil
-		}
+	case pin.IsRefused: // asked again, so that each run has its refusal on record
 	case pin.Changed:
 		if known, ok := t.app.pins.Lookup(s.Name, pin.LayerLaunch); ok {
 			previous = known.Fingerprint

@@ -15,6 +15,7 @@ import (
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/mcpadapter"
+	"github.com/looprig/looprig/mcpadapter/client"
 )
 
 // pollEvery is how often a wait looks at the bindings.
@@ -143,11 +144,26 @@ func (r *Runner) read(ctx context.Context, s Step) (*Result, error) {
 	if s.Kind == StepRead {
 		raw, err = r.opt.Reader.ReadResource(ctx, s.Binding, s.URI)
 	} else {
+		if err := r.mustHavePrompt(s.Binding, s.Name); err != nil {
+			return nil, err
+		}
 		args, aerr := r.vars.node(s.Args)
 		if aerr != nil {
 			return nil, aerr
 		}
 		raw, err = r.opt.Reader.GetPrompt(ctx, s.Binding, s.Name, args.JSON())
+	}
+	var failure *client.Error
+	if errors.As(err, &failure) && ctx.Err() == nil {
+		return &Result{
+			Outcome: outcomeOf(failure.Class), Reason: failure.Error(), IsError: true, Content: []content.Block{}, Tools: []ToolResult{},
+		}, nil
+	}
+	var off mcpadapter.BindingFailure // it does not run
+	if errors.As(err, &off) {
+		return &Result{
+			Outcome: tool.Unavailable, Reason: off.Error(), IsError: true, Content: []content.Block{}, Tools: []ToolResult{},
+		}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -155,6 +171,43 @@ func (r *Runner) read(ctx context.Context, s Step) (*Result, error) {
 	res, err := done(nil)
 	res.Value, res.Text = raw, textOf(raw)
 	return res, err
+}
+
+// outcomeOf says what came of a read that failed, in the words of calls.
+func outcomeOf(c client.Class) tool.Outcome {
+	switch c {
+	case "remote":
+		return tool.ToolError
+	case "timeout":
+		return tool.Timeout
+	case "over_limit":
+		return tool.OverLimit
+	case "closed":
+		return tool.Unavailable
+	case "config":
+		return tool.InvalidArguments
+	}
+	return tool.Failed
+}
+
+// mustHavePrompt fails with a suggestion when the binding's catalog has no such
+// prompt; without a catalog the binding's own error is the better one.
+func (r *Runner) mustHavePrompt(binding, name string) error {
+	cat, ok := r.opt.Port.Catalog(binding, 0)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, item := range cat.Items {
+		if item.Kind != "prompt" {
+			continue
+		}
+		if item.Name == name {
+			return nil
+		}
+		names = append(names, item.Name)
+	}
+	return exit.New(exit.Usage, "binding %s has no prompt %q%s; it has: %s", binding, name, doc.DidYouMean(name, names), first(strings.Join(names, ", "), "none"))
 }
 
 // textOf joins the texts of a resource's contents or a prompt's messages.
