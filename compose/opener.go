@@ -46,7 +46,7 @@ func (o opener) Open(url string) error {
 		return fmt.Errorf("no browser can be opened here (%s was not found): copy the address", name)
 	}
 	// The browser outlives us on purpose, so it has no context of ours.
-	cmd := exec.CommandContext(context.Background(), path, append(args, url)...) //nolint:gosec // see above
+	cmd := exec.CommandContext(context.Background(), path, append(args, url)...)
 	cmd.Env = o.env
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("open the browser: %w", err)

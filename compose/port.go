@@ -184,6 +184,8 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 		op, e.server.Enabled = mcpadapter.DisableBinding{Name: c.Binding}, false
 	case integration.OpRemove:
 		op = mcpadapter.RemoveBinding{Name: c.Binding}
+	default:
+		return exit.New(exit.Usage, "%s needs a whole definition", c.Op)
 	}
 	err := p.reconfigure(ctx, c.By, c.Save, c.Op, c.Binding, op)
 	if err != nil && !applied(err) {

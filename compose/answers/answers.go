@@ -226,6 +226,7 @@ func (s *Set) Answer(_ context.Context, env gate.Envelope) (gate.Response, bool)
 		if env.Kind == gate.KindUntrustedServer {
 			resp.Fingerprint = env.Prompt.Fingerprint
 		}
+	default:
 	}
 	return resp, true
 }

@@ -111,7 +111,7 @@ func TestAFileThatDoesNotParseIsAnError(t *testing.T) {
 func TestAFileThatOthersCanWriteIsRefused(t *testing.T) {
 	t.Parallel()
 	path := write(t, "mcp.json", `{"mcpServers": {}}`)
-	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // the point of the test
+	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	_, err := config.LoadMCP(path, env, true)

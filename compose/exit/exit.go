@@ -83,8 +83,9 @@ func (c Code) String() string {
 		return "integrity"
 	case Interrupted:
 		return "interrupted"
+	default:
+		return "internal"
 	}
-	return "internal"
 }
 
 // Of finds the exit code of an error: OK for nil, Internal for one that says

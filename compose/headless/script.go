@@ -289,7 +289,7 @@ func (l *loader) body(o *doc.Obj, s *Step) {
 	case StepWait:
 		c := o.Sub(key)
 		s.Binding, s.State = c.String("binding", ""), c.String("state", "")
-		s.Generation = uint64(max(c.Int("generation", 0, 0, 1<<30), 0)) //nolint:gosec // never negative
+		s.Generation = uint64(max(c.Int("generation", 0, 0, 1<<30), 0))
 		s.Timeout = c.Duration("timeout", 10*time.Second, MaxWait)
 		c.Done()
 	case StepStatus:

@@ -50,8 +50,9 @@ func (f Field) takesSecret() bool {
 	switch f.Kind {
 	case KindText, KindRaw, KindNumber, KindInteger:
 		return true
+	default: // chosen from a list
+		return false
 	}
-	return false
 }
 
 // The vocabulary. Words are lower case; a phrase is words in a row.

@@ -101,10 +101,6 @@ func compileRefusal(err error) *Refusal {
 	return r
 }
 
-// rootKeywords are the keywords of a form's own schema. Annotations that no
-// dialect knows are ignored, as the specification of JSON Schema has it.
-var rootKeywords = []string{"type", "properties", "required", "additionalProperties"}
-
 func (p *parser) fields(s *Schema, root object) *Refusal {
 	if r := p.object(root); r != nil {
 		return r

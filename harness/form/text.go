@@ -62,6 +62,7 @@ func (f Field) parseText(text string) (json.RawMessage, error) {
 		return f.chosen(text)
 	case KindMulti:
 		return f.chosenMany(text)
+	default:
 	}
 	if text == "" {
 		return nil, misfit("needs JSON")

@@ -106,6 +106,7 @@ func (s *scan) object(m map[string]any, ptr string, pos position) error {
 			next = keywordPosition(key)
 		case atMap:
 			next = atSchema
+		default: // data stays data
 		}
 		if err := s.walk(m[key], ptr+"/"+escapePointer(key), next); err != nil {
 			return err

@@ -131,7 +131,7 @@ func TestUnpinnedServersAreNotStarted(t *testing.T) {
 	trap := filepath.Join(home, "started")
 	// The same entry, but with a launcher that leaves a trace when it runs.
 	launcher := filepath.Join(home, "launcher")
-	if err := os.WriteFile(launcher, []byte("#!/bin/sh\n: > "+trap+"\n"), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(launcher, []byte("#!/bin/sh\n: > "+trap+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(config)

@@ -68,9 +68,14 @@ func migrate(ctx context.Context, db *sql.DB) (err error) {
 	default:
 		return &VersionError{Have: v, Want: schemaVersion}
 	}
-	stmts := schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
-	if _, err := tx.ExecContext(ctx, stmts); err != nil {
-		return err
+	for _, stmt := range []string{
+		schema,
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
+	} {
+		if _, err := tx.ExecContext(ctx, stmt); err != nil {
+			return err
+		}
 	}
 	return tx.Commit()
 }

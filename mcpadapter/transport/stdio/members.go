@@ -88,6 +88,7 @@ func (s *memberScanner) inside(c byte) {
 			s.at = beforeColon
 		case inText:
 			s.endValue(behindValue)
+		default: // a string inside a nested value
 		}
 	}
 }
@@ -133,6 +134,7 @@ func (s *memberScanner) outer(c byte) {
 			return
 		}
 		s.expect(c, ',', space, beforeKey)
+	default: // strings are taken before, and nothing follows the end
 	}
 }
 
