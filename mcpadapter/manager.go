@@ -55,8 +55,9 @@ type Manager struct {
 // entry is one configured binding. Its fields are guarded by Manager.mu.
 type entry struct {
 	cfg     Binding
-	rt      *runtime // nil while it does not run
-	old     *runtime // the one before, while it retires
+	rt      *runtime            // nil while it does not run
+	old     *runtime            // the one before, while it retires
+	last    *catalog.Generation // the newest generation of the runs before
 	since   time.Time
 	history []integration.History
 }
@@ -204,7 +205,7 @@ func (m *Manager) launch(e *entry) (*runtime, *BindingFailure) {
 		return rt, nil
 	}
 	m.nextID++
-	id := m.nextID
+	id, last := m.nextID, e.last
 	for old := range m.retiring {
 		if old.cfg.Name == cfg.Name {
 			old.hush()
@@ -218,7 +219,7 @@ func (m *Manager) launch(e *entry) (*runtime, *BindingFailure) {
 		})
 		return nil, &BindingFailure{Binding: cfg.Name, Class: protocol.ClassConfig, Reason: cfg.Fault.Position + ": " + text}
 	}
-	rt, err := newRuntime(m, id, cfg)
+	rt, err := newRuntime(m, id, cfg, last)
 	if err != nil {
 		return nil, &BindingFailure{Binding: cfg.Name, Class: protocol.ClassConfig, Reason: err.Error(), Err: err}
 	}

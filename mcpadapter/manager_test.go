@@ -273,6 +273,9 @@ func TestTheFiveOperations(t *testing.T) {
 		other := c
 		other.Name = ""
 		r.must(r.m.Reconfigure(t.Context(), ReplaceBinding{Name: "b", Binding: other}))
+		if a, b := r.status("a").Generation, r.status("b").Generation; a != 1 || b != 2 {
+			t.Errorf("generations %d of an enabled and %d of a replaced binding", a, b)
+		}
 		if tools() != "mcp__a__x mcp__b__z mcp__c__z" || r.servers["b"].Open() != 0 {
 			t.Errorf("replaced: tools %s", tools())
 		}

@@ -176,6 +176,9 @@ func (m *Manager) applyOne(op Operation, b Binding) *runtime {
 	rt, e.rt = e.rt, nil
 	if rt != nil {
 		e.old = rt
+		if g := rt.cl.Generation(); g != nil {
+			e.last = g
+		}
 		m.retiring[rt] = struct{}{}
 	}
 	e.cfg, e.since = b, m.deps.Clock.Now()

@@ -59,12 +59,12 @@ type runtime struct {
 	ended    chan struct{} // closed when a retired runtime is closed
 }
 
-func newRuntime(m *Manager, id uint64, cfg Binding) (*runtime, error) {
+func newRuntime(m *Manager, id uint64, cfg Binding, last *catalog.Generation) (*runtime, error) {
 	rt := &runtime{
 		m: m, id: id, cfg: cfg, ask: make(chan chan<- error), first: make(chan struct{}), ended: make(chan struct{}),
 		calls: map[string]tool.Call{}, waiting: map[string]chan struct{}{},
 	}
-	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash()}
+	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash(), Last: last}
 	if m.deps.Gates != nil {
 		deps.Elicit = rt.elicit
 	}

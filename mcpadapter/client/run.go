@@ -39,19 +39,30 @@ func (c *Client) run() {
 			end = nil // nobody will use another connection
 			c.cancel(errClosed)
 		}
-		if end != nil {
-			c.setState(integration.StateReconnecting, end.code, end.class, end.text, time.Time{})
-		} else {
-			c.setState(integration.StateClosing, CodeClosing, "", "", time.Time{})
-		}
-		conn.close(c.def.CloseTimeout)
 		if time.Since(began) >= backoffStable {
 			pace = backoff{}
 		}
-		if end != nil && end.code == CodeLost && !c.sleep(pace.next(time.Now()), integration.StateReconnecting, end) {
+		due := c.part(end, &pace)
+		conn.close(c.def.CloseTimeout)
+		if end != nil && !c.rest(time.Until(due)) {
 			return
 		}
 	}
+}
+
+// part tells why a connection is given up and when the next one is due.
+func (c *Client) part(end *ending, pace *backoff) (due time.Time) {
+	switch {
+	case end == nil:
+		c.setState(integration.StateClosing, CodeClosing, "", "", time.Time{})
+	case end.code != CodeLost:
+		c.setState(integration.StateReconnecting, end.code, end.class, end.text, time.Time{})
+	default:
+		d := pace.next(time.Now())
+		due = time.Now().Add(d)
+		c.setState(integration.StateReconnecting, end.code, end.class, end.text, c.deps.Now().Add(d))
+	}
+	return due
 }
 
 func (c *Client) retiring() bool {
@@ -101,7 +112,9 @@ func (c *Client) sitOut(err error, pace *backoff, everReady bool) bool {
 	if everReady && !pace.impatient(now) {
 		state = integration.StateReconnecting
 	}
-	return c.sleepThen(d, state, end, c.countAttempt)
+	c.setState(state, end.code, end.class, end.text, c.deps.Now().Add(d))
+	c.countAttempt()
+	return c.rest(d)
 }
 
 // awaitCleanup waits, bounded, until a failed attempt has left nothing behind:
@@ -119,14 +132,9 @@ func (c *Client) awaitCleanup(pe *protocol.Error) {
 	}
 }
 
-func (c *Client) sleep(d time.Duration, state State, end *ending) bool {
-	return c.sleepThen(d, state, end, func() {})
-}
-
-// sleepThen shows when the next attempt is due, calls then, and waits for it.
-func (c *Client) sleepThen(d time.Duration, state State, end *ending, then func()) bool {
-	c.setState(state, end.code, end.class, end.text, c.deps.Now().Add(d))
-	then()
+// rest waits for the next attempt, or for somebody who wants it now. It returns
+// false when the client was closed.
+func (c *Client) rest(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -211,6 +219,7 @@ func (c *Client) establish(ctx context.Context, conn *connection, again bool) er
 	}
 	conn.endFetch(nil, nil)
 	if changed {
+		c.number(gen)
 		c.setGeneration(gen)
 	}
 	c.mu.Lock()
@@ -223,6 +232,19 @@ func (c *Client) establish(ctx context.Context, conn *connection, again bool) er
 	c.setState(integration.StateReady, CodeDiscovered, "", "", time.Time{})
 	c.countAttempt()
 	return nil
+}
+
+// number goes on counting where an earlier run of the same binding ended; a
+// catalog that is the same as that run's last one has its number.
+func (c *Client) number(first *catalog.Generation) {
+	last := c.deps.Last
+	switch {
+	case last == nil || c.Generation() != nil:
+	case last.Digest == first.Digest:
+		first.Number = last.Number
+	default:
+		first.Number = last.Number + 1
+	}
 }
 
 // compare tells when a server that came back is another than it was.

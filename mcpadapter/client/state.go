@@ -116,6 +116,9 @@ type Deps struct {
 	Now func() time.Time
 	// Connect replaces the real protocol.
 	Connect Connector
+	// Last is the newest generation of an earlier run of the same binding, or
+	// nil: its number is what this run's numbers follow.
+	Last *catalog.Generation
 	// Crash is told of panics on the client's goroutines.
 	Crash Crash
 }
