@@ -222,7 +222,7 @@ func (h *hub) renewLease() {
 	err := h.store.Renew(ctx, h.lease, h.limits.LeaseTTL)
 	// Other errors show themselves at the next append, if they last.
 	if errors.Is(err, journal.ErrFenced) {
-		h.latch(err)
+		_ = h.latch(err)
 	}
 }
 
@@ -269,7 +269,7 @@ func (h *hub) commit(reqs []*request) {
 // hear of it the journal would silently lack it, so that the hub stops.
 func (h *hub) refuse(r *request, err error) {
 	if r.done == nil {
-		h.latch(err)
+		_ = h.latch(err)
 		return
 	}
 	r.done <- err
