@@ -23,7 +23,10 @@ func TestEverySaidThingGetsTheHint(t *testing.T) {
 	if text.String() != Hint || stop != "end" {
 		t.Fatalf("%q %q", text.String(), stop)
 	}
-	for range (Client{}).Stream(t.Context(), req) {
+	for _, err := range (Client{}).Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break // a consumer that stops is not called again
 	}
 	if i := (Client{}).Info(); i.Name != "operator" || i.Display != "you (no key)" {
