@@ -103,6 +103,7 @@ func (m *model) bindingDisabled(id keymap.ID, b integration.Binding) string {
 		if _, _, ok := m.o.Port.Current(b.Name); !ok {
 			return "this binding's definition cannot be changed here"
 		}
+	default:
 	}
 	return ""
 }
@@ -143,6 +144,7 @@ func (m *model) bindingAction(id keymap.ID, name string) tea.Cmd {
 	case keymap.BindingRemove:
 		m.push(&changeDialog{question: "Remove " + string(safetext.Ident(name)) + "?", details: []string{"Its tools are withdrawn at the next idle boundary and its process ends."},
 			c: integration.Change{Op: integration.OpRemove, Binding: name, Save: m.o.SaveTarget != ""}, target: m.o.SaveTarget, keys: m.keys, th: m.th})
+	default:
 	}
 	return nil
 }

@@ -240,6 +240,7 @@ func (m *model) picked(kind pickKind, e list.Entry) tea.Cmd {
 	case pickSource:
 		m.addForm(e.ID)
 		return nil
+	default:
 	}
 	id, arg, _ := strings.Cut(e.ID, " ")
 	if id == "call" {

@@ -84,6 +84,7 @@ func (d *pickDialog) key(k tea.KeyPressMsg, _ time.Time) action {
 		if e, ok := d.p.Selected(); ok {
 			return actPick{e}
 		}
+	default:
 	}
 	return nil
 }
@@ -169,6 +170,7 @@ func (d *changeDialog) key(k tea.KeyPressMsg, _ time.Time) action {
 		if d.target != "" {
 			d.c.Save = !d.c.Save
 		}
+	default:
 	}
 	return nil
 }

@@ -214,6 +214,7 @@ func (w *world) Apply(_ context.Context, c integration.Change) error {
 		case integration.OpRemove:
 			w.bindings = append(w.bindings[:i:i], w.bindings[i+1:]...)
 			return nil
+		default:
 		}
 	}
 	if c.Op == integration.OpAdd {

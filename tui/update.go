@@ -214,6 +214,7 @@ func (m *model) run(id keymap.ID) tea.Cmd {
 	case keymap.BindingAdd, keymap.BindingToggle, keymap.BindingReplace, keymap.BindingRemove, keymap.BindingReconnect, keymap.BindingCatalog:
 		b, _ := m.bind.Selected(m.bindingData())
 		return m.bindingAction(id, b.Name)
+	default:
 	}
 	return nil
 }

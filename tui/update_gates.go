@@ -68,6 +68,7 @@ func closeText(e *event.GateResolved) string {
 		s = "The session closed."
 	case gate.ReasonPolicy:
 		s = "Policy settled this question."
+	default:
 	}
 	if e.Detail != "" {
 		s += " " + string(safetext.ToLine(e.Detail))
@@ -189,6 +190,7 @@ func (m *model) actGate(d *gateDialog, a gates.Action) tea.Cmd {
 	case gates.CopyURL:
 		d.g.Sent()
 		return tea.Batch(m.copy(a.URL), m.respond(d.g.ID(), a.Response, nil))
+	default:
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return m.bindingAction(a.ID, a.Binding)
 	case screenCatalog:
 		return m.catalogKey(k)
+	default:
 	}
 	if m.finding {
 		m.findKey(k)
@@ -63,6 +64,7 @@ func (m *model) composerKey(k tea.KeyPressMsg) tea.Cmd {
 	case keymap.Palette, keymap.Help, keymap.LeaderKey, keymap.OpenMain, keymap.OpenBindings, keymap.OpenCatalog, keymap.OpenLedger,
 		keymap.OpenSessions, keymap.OpenGate, keymap.OpenNotices, keymap.NextPane, keymap.Back:
 		return m.run(id)
+	default:
 	}
 	if k.String() == "?" && m.cp.Empty() {
 		m.openHelp()

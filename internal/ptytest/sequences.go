@@ -92,6 +92,7 @@ func (r Rules) refuse(s sequence) string {
 			return "" // a query of a terminal capability
 		}
 		return "a device control or application string"
+	default:
 	}
 	return "a broken sequence"
 }

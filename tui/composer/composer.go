@@ -218,6 +218,7 @@ func (c *Composer) Key(k tea.KeyPressMsg, keys *keymap.Map) {
 		if c.forward() {
 			return
 		}
+	default:
 	}
 	before := c.area.Value()
 	c.area, _ = c.area.Update(k)
@@ -361,7 +362,13 @@ func (c *Composer) Draw(th *theme.Theme, w int, focused bool) View {
 	c.area.SetWidth(inner)
 	c.area.SetHeight(c.height(inner))
 	v := View{Above: c.menu(th, w)}
-	for i, l := range strings.Split(c.area.View(), "\n") {
+	drawn := c.area.View()
+	if cur := c.area.Cursor(); cur != nil && cur.Y >= c.area.Height() {
+		// The view follows the cursor only once it knows its new lines.
+		c.area.SetHeight(c.area.Height())
+		drawn = c.area.View()
+	}
+	for i, l := range strings.Split(drawn, "\n") {
 		lead := "  "
 		if i == 0 {
 			lead = th.Accent.Render("> ")
@@ -369,7 +376,7 @@ func (c *Composer) Draw(th *theme.Theme, w int, focused bool) View {
 		v.Lines = append(v.Lines, cells.Fit(lead+l, w))
 	}
 	if cur := c.area.Cursor(); cur != nil && focused {
-		cur.X = min(cur.X+2, w-1)
+		cur.X, cur.Y = min(cur.X+2, w-1), min(max(cur.Y, 0), len(v.Lines)-1)
 		v.Cursor = cur
 	}
 	return v

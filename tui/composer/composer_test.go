@@ -140,6 +140,24 @@ func TestPaste(t *testing.T) {
 	}
 }
 
+// TestTheCursorStaysInView: the line with the cursor is among those drawn after
+// the width has changed.
+func TestTheCursorStaysInView(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 30 {
+		r.typed("word ")
+		r.press(ctrlJ)
+	}
+	r.typed("END")
+	for _, w := range []int{80, 9, 40, 6, 120} {
+		v := r.c.Draw(r.th, w, true)
+		if got := ansi.Strip(v.Lines[v.Cursor.Y]); !strings.Contains(got, "END") {
+			t.Errorf("in %d cells the cursor is in %q", w, got)
+		}
+	}
+}
+
 func TestDrawingKeepsItsWidth(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

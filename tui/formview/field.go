@@ -160,6 +160,7 @@ func (fl *field) singleLine() bool {
 	switch fl.f.Kind {
 	case form.KindText, form.KindNumber, form.KindInteger:
 		return true
+	default:
 	}
 	return fl.broken
 }
@@ -174,6 +175,7 @@ func (fl *field) touched() bool {
 		return fl.pick != fl.first
 	case form.KindMulti:
 		return !slices.Equal(fl.picks, fl.start)
+	default:
 	}
 	return fl.text != fl.initial
 }
@@ -199,6 +201,7 @@ func (fl *field) json(s form.Schema) (v json.RawMessage, set bool, err error) {
 			return nil, false, nil
 		}
 		return fl.array(), true, nil
+	default:
 	}
 	if fl.text == "" && fl.f.Default == nil {
 		return nil, false, nil

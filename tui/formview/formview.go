@@ -131,6 +131,7 @@ func (f *Form) Key(k tea.KeyPressMsg) Outcome {
 			f.fields[f.focus].reset(f.width, f.o.Theme)
 		}
 		return Open
+	default:
 	}
 	if f.focus == len(f.fields) {
 		return f.submitRow(k)

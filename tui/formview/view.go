@@ -175,6 +175,7 @@ func (fl *field) shown() string {
 			labels[i] = fl.options[p].label
 		}
 		return strings.Join(labels, ", ")
+	default:
 	}
 	return string(safetext.ToLine(fl.text))
 }

@@ -66,6 +66,7 @@ func (g *Gate) lay(w int) []string {
 			out = append(out, pair(th, string(safetext.ToLine(f.Label)), string(safetext.ToLineN(f.Value, maxArgBytes)), labelWidth, w)...)
 		}
 		out = append(out, pair(th, "fingerprint", string(safetext.Ident(p.Fingerprint)), labelWidth, w)...)
+	default:
 	}
 	return out
 }
@@ -80,6 +81,7 @@ func (g *Gate) foreign(text string, origin gate.Origin, w int) []string {
 		out = append(out, th.Muted.Render(cells.Cut("text of the server, not verified:", w)))
 	case gate.OriginModel:
 		out = append(out, th.Muted.Render(cells.Cut("text of the model:", w)))
+	default:
 	}
 	for _, l := range safetext.ToBlock(text).Lines() {
 		for _, part := range cells.Wrap(string(l), w-2) {
@@ -224,6 +226,7 @@ func trust(th *theme.Theme, c gate.CallPrompt) string {
 		return th.Good.Render(theme.SymbolGood + " built in")
 	case tool.TrustOnce:
 		return th.Warn.Render(theme.SymbolWarn + " for this run only")
+	default:
 	}
 	return th.Warn.Render(theme.SymbolWarn + " not accepted")
 }

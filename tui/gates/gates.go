@@ -102,6 +102,7 @@ func New(o Options) *Gate {
 		if !careful {
 			g.cursor = g.firstChoice()
 		}
+	default:
 	}
 	return g
 }
@@ -198,6 +199,7 @@ func (g *Gate) Key(k tea.KeyPressMsg, now time.Time) Action {
 		return g.urlKey(k)
 	case gate.KindUntrustedServer:
 		return g.serverKey(k)
+	default:
 	}
 	return g.confirmKey(k)
 }
@@ -226,6 +228,7 @@ func (g *Gate) formKey(k tea.KeyPressMsg) Action {
 		return answer(gate.ActionDecline)
 	case formview.Cancelled:
 		return answer(gate.ActionCancel)
+	default:
 	}
 	return Action{}
 }
@@ -243,6 +246,7 @@ func (g *Gate) confirmKey(k tea.KeyPressMsg) Action {
 		return answer(gate.ActionDecline)
 	case keymap.ConfirmCancel:
 		return answer(gate.ActionCancel)
+	default:
 	}
 	g.pager.Key(k, g.o.Keys)
 	return Action{}
@@ -271,6 +275,7 @@ func (g *Gate) urlKey(k tea.KeyPressMsg) Action {
 		return answer(gate.ActionDecline)
 	case keymap.URLCancel:
 		return answer(gate.ActionCancel)
+	default:
 	}
 	g.pager.Key(k, g.o.Keys)
 	return Action{}
@@ -289,6 +294,7 @@ func (g *Gate) serverKey(k tea.KeyPressMsg) Action {
 		return answer(gate.ActionRefuse)
 	case keymap.ServerLater:
 		return Action{Do: Minimise}
+	default:
 	}
 	g.pager.Key(k, g.o.Keys)
 	return Action{}

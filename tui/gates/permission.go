@@ -67,6 +67,7 @@ func (g *Gate) permissionKey(k tea.KeyPressMsg) Action {
 		return g.choose()
 	case keymap.PermitOnce, keymap.PermitSession, keymap.PermitDeny, keymap.PermitReason:
 		return g.take(id)
+	default:
 	}
 	switch k.String() {
 	case "up":
@@ -119,6 +120,7 @@ func (g *Gate) take(id keymap.ID) Action {
 	case keymap.PermitReason:
 		g.writing = true
 		return Action{}
+	default:
 	}
 	return answer(gate.ActionDeny)
 }

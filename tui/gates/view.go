@@ -129,6 +129,7 @@ func (g *Gate) buttons(w int) []string {
 		}
 	case gate.KindUntrustedServer:
 		ids = []keymap.ID{keymap.ServerAccept, keymap.ServerOnce, keymap.ServerRefuse}
+	default:
 	}
 	var out []string
 	for _, id := range ids {

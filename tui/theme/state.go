@@ -91,6 +91,7 @@ func StateWord(b integration.Binding, now time.Time) string {
 		return "retiring…"
 	case integration.StateClosing:
 		return "closing…"
+	default:
 	}
 	return string(b.State)
 }

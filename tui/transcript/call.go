@@ -77,6 +77,7 @@ func callState(c *Call, f Frame) string {
 		return th.Warn.Render(theme.SymbolBusy + " gate: you")
 	case CallRunning:
 		return th.Busy.Render(theme.SymbolBusy + " running " + theme.Age(f.Now.Sub(c.Started)))
+	default:
 	}
 	symbol, word, st := th.Outcome(c.Outcome)
 	return st.Render(symbol+" "+word) + th.Muted.Render(" "+theme.Short(c.Took))
@@ -127,6 +128,7 @@ func layBlock(b content.Block, w int) []string {
 		return describe("link", string(safetext.Ident(b.Name)), "→", string(safetext.Ident(b.URI)), b.Description)
 	case content.KindStructured:
 		return wrapBlock(indent(b.JSON), w)
+	default:
 	}
 	return append(describe("a block of kind", string(safetext.Ident(string(b.Kind)))), wrapBlock(compact(b.JSON), w)...)
 }

@@ -317,6 +317,7 @@ func layNote(it *Item, w int, f Frame) []string {
 		symbol, st = theme.SymbolWarn, f.Theme.Warn
 	case Bad:
 		symbol, st = theme.SymbolBad, f.Theme.Bad
+	default:
 	}
 	var out []string
 	for i, l := range capped(wrapBlock(it.text, w-2), w-2) {
