@@ -252,7 +252,7 @@ func (x *Session) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err == nil {
-		x.err = &protocol.Error{Class: protocol.ClassClosed, Op: "session", Message: "closed"}
+		x.err = &protocol.Error{Class: protocol.ClassClosed, Op: "session", Message: "closed", Sent: true}
 		close(x.done)
 	}
 	select {
