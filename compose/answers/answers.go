@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -147,8 +148,23 @@ func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
 		}
 	}
 	a.readAction(o)
+	a.checkConditions(o)
 	o.Done()
 	return a
+}
+
+// conditions that only one kind of gate can meet: on another they would never
+// match, which looks like an answer and is none.
+var conditions = map[string]gate.Kind{
+	"tool": gate.KindPermission, "host": gate.KindOpenURL, "fingerprint": gate.KindUntrustedServer, "reason": gate.KindPermission,
+}
+
+func (a *Rule) checkConditions(o *doc.Obj) {
+	for _, key := range slices.Sorted(maps.Keys(conditions)) {
+		if k := conditions[key]; o.Has(key) && a.Gate != "" && a.Gate != k {
+			o.Fail(key, "%s belongs to a %s gate; this answers a %s gate", key, k, a.Gate)
+		}
+	}
 }
 
 func (a *Rule) readAction(o *doc.Obj) {

@@ -7,6 +7,7 @@ package headless
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/looprig/looprig/compose/answers"
@@ -242,6 +243,9 @@ func (l *loader) step(o *doc.Obj, n *doc.Node) Step {
 			o.Fail(m.Key, "no step is called that%s", doc.DidYouMean(m.Key, names))
 			o.Node(m.Key)
 			break
+		}
+		if len(n.Members) == 0 && n.Kind == doc.Object {
+			o.Fail("", "a step does something: %s", strings.Join(names, ", "))
 		}
 	}
 	s.Loop = o.String("loop", "")

@@ -186,8 +186,9 @@ func outcomeOf(c client.Class) tool.Outcome {
 		return tool.Unavailable
 	case "config":
 		return tool.InvalidArguments
+	default:
+		return tool.Failed
 	}
-	return tool.Failed
 }
 
 // mustHavePrompt fails with a suggestion when the binding's catalog has no such
