@@ -1,12 +1,14 @@
 package tui
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/looprig/looprig/harness/form"
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/internal/safetext"
@@ -288,14 +290,26 @@ func splitName(obj json.RawMessage, ours bool) (string, json.RawMessage, error) 
 	return name, values, err
 }
 
-// summary is an answer in a few lines, for the confirmation.
+// summary is an answer for the confirmation, a member a line, in its order.
 func summary(values json.RawMessage) []string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(values, &fields) != nil {
+	dec := jsontext.NewDecoder(bytes.NewReader(values))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != jsontext.KindBeginObject {
 		return nil
 	}
-	text := string(safetext.ToLineN(string(values), 600))
-	return []string{text}
+	var out []string
+	for dec.PeekKind() != jsontext.KindEndObject {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return out
+		}
+		label := string(safetext.Ident(name.String()))
+		value, err := dec.ReadValue()
+		if err != nil {
+			return out
+		}
+		out = append(out, label+": "+string(safetext.ToLineN(string(value), 600)))
+	}
+	return out
 }
 
 func (m *model) actChange(d *changeDialog, c integration.Change) tea.Cmd {

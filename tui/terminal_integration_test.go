@@ -147,7 +147,7 @@ func (w *world) corrupt() {
 
 func start2(t *testing.T, mode string, w, h int) *ptytest.Term {
 	t.Helper()
-	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // the test binary itself; ptytest kills it
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+mode)
 	return ptytest.Start(t, cmd, w, h)
 }

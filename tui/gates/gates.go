@@ -115,7 +115,7 @@ func (g *Gate) openForm() {
 	}
 	f, err := formview.New(formview.Options{
 		Schema: s, Message: g.env.Prompt.Body, Foreign: g.env.Prompt.Origin != gate.OriginHost, Decline: true,
-		Note: "answers are kept in the journal", Keys: g.o.Keys, Theme: g.o.Theme,
+		Note: "text beside │ is the server's, not verified · answers are kept in the journal", Keys: g.o.Keys, Theme: g.o.Theme,
 	})
 	if err == nil {
 		g.form = f
