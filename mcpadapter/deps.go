@@ -85,8 +85,9 @@ func (d Decision) trust() tool.Trust {
 		return tool.TrustAccepted
 	case Once:
 		return tool.TrustOnce
+	default:
+		return tool.TrustPending
 	}
-	return tool.TrustPending
 }
 
 // TrustRequest asks whether a binding may be started.

@@ -63,6 +63,11 @@ func build(r Request, families map[Family]familyPages, tolerances []string) (*Ge
 	g.Templates = b.resources(protocol.Templates, "uriTemplate", families[protocol.Templates].items)
 	b.closeRemarks()
 	g.Digest, g.RawDigest = g.digest(), g.rawDigest()
+	for _, pages := range families {
+		for _, it := range pages.items {
+			g.Bytes += it.size()
+		}
+	}
 	return g, nil
 }
 

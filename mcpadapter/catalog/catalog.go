@@ -39,6 +39,8 @@ type Generation struct {
 	Warnings   []string
 	Tolerances []string
 	FetchedAt  time.Time
+	// Bytes is about what the items take up in memory.
+	Bytes int
 
 	families map[Family]familyPages
 }

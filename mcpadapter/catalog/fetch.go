@@ -229,8 +229,9 @@ func (l Limits) count(fam Family) (max int, setting string) {
 		return l.Resources, "limits.resources"
 	case protocol.Templates:
 		return l.Templates, "limits.templates"
+	default:
+		return l.Tools, "limits.tools"
 	}
-	return l.Tools, "limits.tools"
 }
 
 func op(fam Family) string {

@@ -88,6 +88,15 @@ func (it item) text(key string) (s string, ok bool) {
 	return s, true
 }
 
+// size is about what the item takes up in memory.
+func (it item) size() int {
+	n := 0
+	for _, m := range it {
+		n += len(m.key) + len(m.canonical) + len(m.raw)
+	}
+	return n
+}
+
 // digest covers every member in canonical form.
 func (it item) digest(domain string) string {
 	h := newHash(domain)

@@ -49,6 +49,7 @@ func hopeless(class Class) bool {
 	switch class {
 	case protocol.ClassIntegrity, protocol.ClassConfig, protocol.ClassUntrusted:
 		return true
+	default:
+		return false
 	}
-	return false
 }

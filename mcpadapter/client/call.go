@@ -76,7 +76,7 @@ func (c *Client) Invoke(ctx context.Context, inv Invocation) (Reply, error) {
 	err := c.do(ctx, "tools/call", inv.ID, &reply.Waited, func(ctx context.Context, sess Session, clk *clock) error {
 		req := protocol.CallRequest{
 			ID: inv.ID, Name: inv.Name, Args: inv.Args,
-			Attempt: func(n int) { attempts.Store(int32(n)) }, //nolint:gosec // bounded by the rounds of a call
+			Attempt: func(n int) { attempts.Store(int32(n)) },
 		}
 		if inv.Progress != nil {
 			req.Progress = func(p protocol.Progress) {

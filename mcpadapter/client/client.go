@@ -16,8 +16,12 @@ import (
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
-// keptGenerations is how many generations of a client can be looked up.
-const keptGenerations = 16
+// The bounds of the earlier generations that can be looked up: how many there
+// are with the newest, and what all of them take up.
+const (
+	keptGenerations = 16
+	keptBytes       = 8 << 20
+)
 
 // Why a client's context ended.
 var (
@@ -327,14 +331,24 @@ func (c *Client) setGeneration(g *catalog.Generation) {
 	prev := c.st.Generation
 	c.st.Generation = g
 	c.gens = append(c.gens, g)
-	if len(c.gens) > keptGenerations {
-		c.gens = slices.Delete(c.gens, 0, len(c.gens)-keptGenerations)
-	}
+	c.gens = trimmed(c.gens)
 	c.wake()
 	c.mu.Unlock()
 	if f := c.deps.Observer.Candidate; f != nil {
 		f(prev, g)
 	}
+}
+
+// trimmed drops the oldest generations over the bounds, never the newest.
+func trimmed(gens []*catalog.Generation) []*catalog.Generation {
+	first, size := len(gens)-1, 0
+	for first > 0 && len(gens)-first < keptGenerations {
+		if size += gens[first-1].Bytes; size > keptBytes {
+			break
+		}
+		first--
+	}
+	return slices.Delete(gens, 0, first)
 }
 
 // setPeer keeps what was last known of a peer that is gone.
@@ -357,6 +371,7 @@ func (c *Client) Notice(code, level, format string, args ...any) {
 		f(code, level, text)
 	case noticeLast:
 		f(code, level, text+" (further notices of this kind are held back for a minute)")
+	default:
 	}
 }
 

@@ -22,7 +22,7 @@ type Limits struct {
 
 	CursorBytes  int // 4 KiB
 	PageBytes    int // one listing page: 4 MiB
-	CatalogBytes int // all pages of one discovery together: 16 MiB
+	CatalogBytes int // all pages of one discovery together: 8 MiB
 
 	SchemaBytes int // 256 KiB
 	SchemaDepth int // 32
@@ -61,7 +61,7 @@ func (l Limits) withDefaults() Limits {
 	}{
 		{&l.FrameBytes, 16 << 20}, {&l.NoiseLines, 1000}, {&l.JSONDepth, 64},
 		{&l.Tools, 1024}, {&l.Prompts, 256}, {&l.Resources, 4096}, {&l.Templates, 1024}, {&l.Pages, 64},
-		{&l.CursorBytes, 4 << 10}, {&l.PageBytes, 4 << 20}, {&l.CatalogBytes, 16 << 20},
+		{&l.CursorBytes, 4 << 10}, {&l.PageBytes, 4 << 20}, {&l.CatalogBytes, 8 << 20},
 		{&l.SchemaBytes, 256 << 10}, {&l.SchemaDepth, 32}, {&l.SchemaNodes, 10_000},
 		{&l.NameBytes, 512}, {&l.TitleBytes, 256}, {&l.DescriptionBytes, 64 << 10}, {&l.InstructionsBytes, 64 << 10},
 		{&l.ArgumentBytes, 1 << 20}, {&l.TextBytes, 1 << 20}, {&l.StructuredBytes, 1 << 20},
