@@ -22,7 +22,7 @@ func detail(b integration.Binding, d Data, th *theme.Theme, w int) []string {
 	if op := d.Busy[b.Name]; op != "" {
 		p.line(th.Busy.Render(theme.SymbolBusy + " " + op + "…"))
 	}
-	if b.Reason != "" || b.Code != "" {
+	if b.Reason != "" || b.Code != "" && g != theme.GroupReady {
 		p.field("reason", strings.TrimSpace(join(b.Class, b.Code)+" "+b.Reason))
 	}
 	p.field("position", b.Position)
