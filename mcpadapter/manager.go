@@ -36,7 +36,7 @@ type Manager struct {
 
 	installs atomic.Uint64 // numbers the installations on loops
 
-	change sync.Mutex // held by Start, reconfigurations and Close: one at a time
+	change sync.Mutex // held while bindings are started, changed or closed: one at a time
 
 	mu       sync.Mutex
 	started  bool
@@ -131,23 +131,47 @@ func checkBinding(b Binding, others []Binding) (Binding, error) {
 // with *StartupError, everything being closed again, when one of them cannot
 // start; optional ones go on in the background. ctx bounds the waiting alone.
 func (m *Manager) Start(ctx context.Context) error {
+	required, failures, err := m.launchAll()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.ctx, cancel)()
+	for _, rt := range required {
+		// One that was reconfigured away meanwhile is nobody's requirement.
+		if err := rt.awaitFirst(ctx); err != nil && rt.withdrawn() == "" {
+			failures = append(failures, rt.failure(err))
+		}
+	}
+	if m.ctx.Err() != nil {
+		return ErrManagerClosed
+	}
+	if len(failures) == 0 {
+		return nil
+	}
+	m.change.Lock()
+	defer m.change.Unlock()
+	m.shutdown(context.Background())
+	return &StartupError{Failures: failures}
+}
+
+// launchAll runs what is enabled and waits for nothing.
+func (m *Manager) launchAll() (required []*runtime, failures []BindingFailure, err error) {
 	m.change.Lock()
 	defer m.change.Unlock()
 	m.mu.Lock()
 	switch {
 	case m.closed:
 		m.mu.Unlock()
-		return ErrManagerClosed
+		return nil, nil, ErrManagerClosed
 	case m.started:
 		m.mu.Unlock()
-		return ErrAlreadyStarted
+		return nil, nil, ErrAlreadyStarted
 	}
 	m.started = true
 	entries := slices.Clone(m.entries)
 	m.mu.Unlock()
-
-	var required []*runtime
-	var failures []BindingFailure
 	for _, e := range entries {
 		rt, failure := m.launch(e)
 		switch {
@@ -159,16 +183,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			required = append(required, rt)
 		}
 	}
-	for _, rt := range required {
-		if err := rt.awaitFirst(ctx); err != nil {
-			failures = append(failures, rt.failure(err))
-		}
-	}
-	if len(failures) == 0 {
-		return nil
-	}
-	m.shutdown(context.Background())
-	return &StartupError{Failures: failures}
+	return required, failures, nil
 }
 
 func (rt *runtime) awaitFirst(ctx context.Context) error {

@@ -433,6 +433,51 @@ func TestCloseWhileEverythingHangs(t *testing.T) {
 	})
 }
 
+func TestAWaitingStartHoldsUpNothingElse(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		must := r.server("must")
+		must.Required = true
+		trust := func(ctx context.Context, req TrustRequest) Decision {
+			if req.Binding == "must" {
+				<-ctx.Done() // a gate that nobody answers
+			}
+			return Decision{Kind: Accepted}
+		}
+		r.make(func(d *Deps) { d.Trust = trust }, must, r.server("ok", "x"))
+		started := make(chan error, 1)
+		go func() { started <- r.m.Start(t.Context()) }()
+		synctest.Wait()
+		r.must(r.m.Reconfigure(t.Context(), DisableBinding{Name: "ok"}))
+		r.must(r.m.Reconfigure(t.Context(), DisableBinding{Name: "must"}))
+		if err := <-started; err != nil {
+			t.Errorf("a start without the binding: %v", err)
+		}
+		go func() { _ = r.m.Reconfigure(t.Context(), EnableBinding{Name: "must"}) }()
+		synctest.Wait()
+		began := time.Now()
+		r.must(r.m.Close(t.Context()))
+		if d := time.Since(began); d > time.Second {
+			t.Errorf("closed after %s", d)
+		}
+	})
+}
+
+func TestCloseEndsAWaitingStart(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		must := r.server("must")
+		must.Required = true
+		r.servers["must"].OnConnect = never
+		r.make(nil, must)
+		started := make(chan error, 1)
+		go func() { started <- r.m.Start(t.Context()) }()
+		synctest.Wait()
+		r.must(r.m.Close(t.Context()))
+		if err := <-started; !errors.Is(err, ErrManagerClosed) {
+			t.Errorf("Start: %v", err)
+		}
+	})
+}
+
 func TestScopesAndSelectors(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		all, byID, byName, own := r.server("shared", "t"), r.server("id", "t"), r.server("name", "t"), r.server("own", "t")
