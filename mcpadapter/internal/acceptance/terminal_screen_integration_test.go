@@ -23,7 +23,7 @@ const (
 	// patience bounds every wait for something to appear on a screen.
 	patience = 20 * time.Second
 	// armed is longer than a gate that opened by itself absorbs keys.
-	armed = 600 * time.Millisecond
+	armed = 450 * time.Millisecond
 	// apart separates an escape key from the key after it, as a person does:
 	// bytes that arrive together are one sequence.
 	apart = 120 * time.Millisecond
