@@ -7,13 +7,13 @@ package headless
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/looprig/looprig/compose/answers"
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/config/doc"
 	"github.com/looprig/looprig/harness/model/scripted"
+	"github.com/looprig/looprig/harness/policy"
 )
 
 // Bounds of a script.
@@ -152,13 +152,16 @@ func (l *loader) top(o *doc.Obj) {
 func (l *loader) patterns(o *doc.Obj, key string) []config.Rule {
 	var out []config.Rule
 	for _, n := range o.Items(key) {
-		if n.Kind == doc.String {
-			out = append(out, config.Rule{Tool: n.Text, Pos: n.Pos})
-			continue
+		rule := config.Rule{Tool: n.Text, Pos: n.Pos}
+		if n.Kind != doc.String {
+			ro := l.r.Object(n, key)
+			rule.Tool, rule.Loop, rule.When = ro.String("tool", "*"), ro.String("loop", ""), ro.String("when", "")
+			ro.Done()
 		}
-		ro := l.r.Object(n, key)
-		out = append(out, config.Rule{Tool: ro.String("tool", "*"), Loop: ro.String("loop", ""), When: ro.String("when", ""), Pos: n.Pos})
-		ro.Done()
+		if _, err := policy.ParsePattern(rule.Tool); err != nil {
+			l.r.Fail(n.Pos, o.Path(key), "%s", err)
+		}
+		out = append(out, rule)
 	}
 	return out
 }
@@ -218,135 +221,4 @@ func objectOf(o *doc.Obj, key string) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return n.JSON()
-}
-
-func (l *loader) step(o *doc.Obj, n *doc.Node) Step {
-	s := Step{Line: n.Pos.Line}
-	for _, k := range stepKinds {
-		if !o.Has(string(k)) {
-			continue
-		}
-		if s.Kind != "" {
-			o.Fail(string(k), "a step does one thing; this one has %s already", s.Kind)
-			o.Node(string(k))
-			continue
-		}
-		s.Kind = k
-		l.body(o, &s)
-	}
-	if s.Kind == "" {
-		names := make([]string, len(stepKinds))
-		for i, k := range stepKinds {
-			names[i] = string(k)
-		}
-		for _, m := range n.Members {
-			o.Fail(m.Key, "no step is called that%s", doc.DidYouMean(m.Key, names))
-			o.Node(m.Key)
-			break
-		}
-		if len(n.Members) == 0 && n.Kind == doc.Object {
-			o.Fail("", "a step does something: %s", strings.Join(names, ", "))
-		}
-	}
-	s.Loop = o.String("loop", "")
-	if t := o.Duration("timeout", 0, MaxWait); t > 0 {
-		s.Timeout = t
-	}
-	s.Expects = l.expects(o)
-	s.Saves = l.saves(o)
-	o.Done()
-	return s
-}
-
-func (l *loader) body(o *doc.Obj, s *Step) {
-	key := string(s.Kind)
-	switch s.Kind {
-	case StepUser:
-		s.Text = o.String(key, "")
-		l.checkVars(o.Node(key))
-		if s.Text == "" {
-			o.Fail(key, "a user step has a text")
-		}
-	case StepEnable, StepDisable, StepRemove, StepReconnect:
-		s.Text = o.String(key, "")
-	case StepSleep:
-		s.Sleep = o.Duration(key, 0, MaxWait)
-	case StepAdd, StepReplace:
-		l.server(o, s)
-	case StepCall:
-		c := o.Sub(key)
-		s.Tool = c.String("tool", "")
-		if s.Tool == "" {
-			c.Fail("tool", "a call names its tool")
-		}
-		s.Args = l.args(c)
-		c.Done()
-	case StepRead:
-		c := o.Sub(key)
-		s.Binding, s.URI = c.String("binding", ""), c.String("uri", "")
-		c.Done()
-	case StepPrompt:
-		c := o.Sub(key)
-		s.Binding, s.Name = c.String("binding", ""), c.String("name", "")
-		s.Args = l.args(c)
-		c.Done()
-	case StepWait:
-		c := o.Sub(key)
-		s.Binding, s.State = c.String("binding", ""), c.String("state", "")
-		s.Generation = uint64(max(c.Int("generation", 0, 0, 1<<30), 0))
-		s.Timeout = c.Duration("timeout", 10*time.Second, MaxWait)
-		c.Done()
-	case StepStatus:
-		o.Sub(key).Done()
-	}
-}
-
-// args takes an object that may refer to saved values.
-func (l *loader) args(o *doc.Obj) *doc.Node {
-	n := o.Node("args")
-	if n == nil {
-		return &doc.Node{Kind: doc.Object}
-	}
-	if n.Kind != doc.Object {
-		o.Fail("args", "expected an object, found %s", n.Kind)
-		return &doc.Node{Kind: doc.Object}
-	}
-	l.checkVars(n)
-	return n
-}
-
-func (l *loader) server(o *doc.Obj, s *Step) {
-	key := string(s.Kind)
-	n := o.Node(key)
-	if n.Kind != doc.Object || len(n.Members) != 1 {
-		o.Fail(key, "expected one server as in mcp.json: {name: {command: …}}")
-		return
-	}
-	servers, err := config.ReadServers(l.r.File, n, o.Path(key), l.env)
-	if err != nil || len(servers) != 1 {
-		o.Fail(key, "%v", err)
-		return
-	}
-	s.Server, s.Text = &servers[0], servers[0].Name
-	for _, f := range servers[0].Faults {
-		l.r.Fail(f.Pos, f.Path, "%s", f.Message)
-	}
-}
-
-// checkVars fails for every ${name} that no earlier step saves.
-func (l *loader) checkVars(n *doc.Node) {
-	if n == nil {
-		return
-	}
-	for _, name := range variables(n.Text) {
-		if n.Kind == doc.String && !l.saved[name] {
-			l.r.Fail(n.Pos, "", "${%s} is not saved by an earlier step", name)
-		}
-	}
-	for _, item := range n.Items {
-		l.checkVars(item)
-	}
-	for _, m := range n.Members {
-		l.checkVars(m.Value)
-	}
 }
