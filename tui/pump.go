@@ -16,7 +16,7 @@ const (
 	// subscription itself has to buffer.
 	pumpQueue = 1024
 	// maxBatch is how many events one message carries.
-	maxBatch = 2048
+	maxBatch = 16 << 10
 	// maxBatchLogs is how many log lines of one message are kept; older ones are
 	// ephemeral and give way.
 	maxBatchLogs = 200
