@@ -81,7 +81,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	a.Port = &Port{app: a, list: entries}
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
-		Trust: a.trust.decide,
+		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report,
 	})
 	if err != nil {
 		usage := exit.New(exit.Usage, "%w", err)

@@ -94,13 +94,3 @@ func (a *App) launch(s config.Server) (stdio.Config, error) {
 	}
 	return stdio.Config{Command: self, Args: []string{"demo-server"}, HostEnv: a.opt.Env}, nil
 }
-
-func limits(m map[string]int) client.Limits {
-	return client.Limits{
-		FrameBytes: m["frameBytes"], NoiseLines: m["noiseLines"],
-		Tools: m["tools"], Prompts: m["prompts"], Resources: m["resources"], Templates: m["templates"],
-		Pages: m["pages"], PageBytes: m["pageBytes"], CursorBytes: m["cursorBytes"],
-		TextBytes: m["textBytes"], StructuredBytes: m["structuredBytes"], Blocks: m["blocks"],
-		ConcurrentRequests: m["concurrentRequests"],
-	}
-}

@@ -52,7 +52,7 @@ func (t *trust) settle(ctx context.Context) error {
 
 func refused(s config.Server, d mcpadapter.Decision) error {
 	e := exit.New(exit.GateRefused, "server %s is not trusted and was not started: %s", s.Name, d.Reason)
-	if d.Reason == reasonChanged {
+	if d.Changed {
 		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not started: its launch now has the fingerprint %s", s.Name, d.Fingerprint)
 	}
 	e.Binding, e.Class = s.Name, "untrusted"
@@ -138,7 +138,7 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 	}
 	d := mcpadapter.Decision{Kind: mcpadapter.Pending, Fingerprint: fp.Digest, Reason: reasonNobody}
 	if previous != "" {
-		d.Reason = reasonChanged
+		d.Reason, d.Changed = reasonChanged, true
 	}
 	return d, nil
 }
@@ -180,7 +180,7 @@ func (t *trust) refuse(ctx context.Context, s config.Server, fp pin.Fingerprint,
 	if previous != "" {
 		reason = reasonChanged
 	}
-	return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: reason}, err
+	return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: reason, Changed: previous != ""}, err
 }
 
 // publish records a step of a pin's life as an event and a ledger entry.

@@ -264,22 +264,28 @@ func (s *Server) readBehaviour(o *doc.Obj) {
 	}
 	limits := o.Sub("limits")
 	for _, m := range limits.Members() {
-		if _, known := limitKeys[m.Key]; !known {
-			limits.Fail(m.Key, "unknown limit%s", doc.DidYouMean(m.Key, slices.Sorted(maps.Keys(limitKeys))))
+		if _, known := LimitMax[m.Key]; !known {
+			limits.Fail(m.Key, "unknown limit%s", doc.DidYouMean(m.Key, slices.Sorted(maps.Keys(LimitMax))))
 			continue
 		}
 		if s.Limits == nil {
 			s.Limits = map[string]int{}
 		}
-		s.Limits[m.Key] = limits.Int(m.Key, 0, 1, limitKeys[m.Key])
+		s.Limits[m.Key] = limits.Int(m.Key, 0, 1, LimitMax[m.Key])
 	}
 }
 
-// limitKeys are the settings below limits, with the most that each may be.
-var limitKeys = map[string]int{
-	"frameBytes": 256 << 20, "noiseLines": 1_000_000, "malformedFrames": 100_000,
-	"tools": 100_000, "prompts": 100_000, "resources": 1_000_000, "templates": 100_000,
-	"pages": 10_000, "pageBytes": 256 << 20, "cursorBytes": 64 << 10,
-	"textBytes": 64 << 20, "structuredBytes": 64 << 20, "blocks": 10_000,
-	"concurrentRequests": 64, "roundTrips": 100,
+// LimitMax are the settings below limits, with the most that each may be.
+var LimitMax = map[string]int{
+	"frameBytes": 256 << 20, "noiseLines": 1_000_000, "jsonDepth": 1000,
+	"tools": 100_000, "prompts": 100_000, "resources": 1_000_000, "templates": 100_000, "pages": 10_000,
+	"cursorBytes": 64 << 10, "pageBytes": 256 << 20, "catalogBytes": 256 << 20,
+	"schemaBytes": 16 << 20, "schemaDepth": 256, "schemaNodes": 1_000_000,
+	"nameBytes": 64 << 10, "titleBytes": 64 << 10, "descriptionBytes": 1 << 20, "instructionsBytes": 1 << 20,
+	"argumentBytes": 64 << 20, "textBytes": 64 << 20, "structuredBytes": 64 << 20,
+	"binaryItemBytes": 256 << 20, "binaryItems": 1000, "binaryBytes": 256 << 20, "blocks": 10_000,
+	"logBytes":           1 << 20,
+	"elicitMessageBytes": 64 << 10, "elicitSchemaBytes": 256 << 10, "elicitFields": 256, "elicitOptions": 1000,
+	"elicitValueBytes": 1 << 20, "elicitPending": 64,
+	"queuedNotifications": 100_000, "concurrentRequests": 64,
 }
