@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "ndjson": ndjson, "lasterror": lastError, "durable": durable, "tamper": tamper, "replace": replace,
-			"noescape": noEscape,
+			"noescape": noEscape, "noprocess": noProcess,
 		},
 	})
 }
@@ -205,4 +205,41 @@ func noEscape(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%s has an escape byte", f)
 		}
 	}
+}
+
+// leaveWait is how long the processes of a run may live after it.
+const leaveWait = 5 * time.Second
+
+// noprocess holds that no process of the script's working directory is left: no
+// looprig, no guardian, no server.
+func noProcess(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: noprocess")
+	}
+	var left []string
+	for deadline := time.Now().Add(leaveWait); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if left = processes(ts); len(left) == 0 {
+			return
+		}
+	}
+	ts.Fatalf("left: %s", strings.Join(left, ", "))
+}
+
+func processes(ts *testscript.TestScript) []string {
+	entries, err := os.ReadDir("/proc")
+	ts.Check(err)
+	work := ts.Getenv("WORK")
+	var out []string
+	for _, e := range entries {
+		dir := filepath.Join("/proc", e.Name())
+		cwd, err := os.Readlink(filepath.Join(dir, "cwd"))
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || cwd != work && !bytes.Contains(environ, []byte(work)) {
+			continue
+		}
+		if exe, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
+			out = append(out, e.Name()+" "+exe)
+		}
+	}
+	return out
 }

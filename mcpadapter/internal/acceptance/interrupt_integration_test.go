@@ -53,6 +53,9 @@ func TestInterruptWhileACallRuns(t *testing.T) {
 			path := w.write("s.yaml", "version: 1\nservers: {"+w.server("fx", "stall", "")+"}\nsteps:\n  - call: {tool: mcp__fx__stall}\n")
 			cmd, finish := w.started("--headless", "--tofu", "--output", "json", "--script", path)
 			w.await("the call", 20*time.Second, func() bool { return len(w.log("fx").Calls("stall")) > 0 })
+			if n := len(w.marked()); n < 3 { // looprig, its guardian, the server and its child
+				t.Errorf("the sweep sees %d processes of a run", n)
+			}
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}

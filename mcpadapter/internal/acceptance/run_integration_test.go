@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -270,24 +271,50 @@ func alive(pids []int) []int {
 	return out
 }
 
-// gone waits until none of the processes that wrote a server's log runs. Those
-// that do at the end are killed, so that a failing test leaves none behind.
+// marked lists the processes whose command line, environment or working
+// directory names this world: looprig itself, its guardian and its servers.
+func (w *world) marked() []int {
+	w.t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var out []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		environ, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		cwd, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
+		if bytes.Contains(cmdline, []byte(w.dir+"/")) || bytes.Contains(environ, []byte(w.dir)) || cwd == w.dir {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// gone waits until none of the processes that wrote a server's log runs, nor
+// any other of this world. Those that do at the end are killed, so that a
+// failing test leaves none behind.
 func (w *world) gone(name string, limit time.Duration) {
 	w.t.Helper()
 	pids := w.log(name).PIDs()
 	deadline := time.Now().Add(limit)
 	for {
-		left := alive(pids)
+		left := alive(append(w.marked(), pids...))
 		if len(left) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
 			for _, pid := range left {
+				cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				w.t.Errorf("process %d still runs after %s: %q", pid, limit, cmdline)
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
-			w.t.Errorf("processes %v of %s still run after %s", left, name, limit)
 			return
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(10 * pollEvery)
 	}
 }

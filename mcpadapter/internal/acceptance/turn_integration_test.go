@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // One turn sees one catalog: a tool that changes while the turn runs is not
@@ -68,7 +69,7 @@ steps:
 			if s := strings.Join(order, " "); s != "turn.started turn.completed toolset.adopted turn.started turn.completed" {
 				t.Errorf("the order is %s\n%s", s, r.outline())
 			}
-			w.gone("fx", 0)
+			w.gone("fx", time.Second)
 			if rep := w.verify(); rep.Intents != 4 || rep.Outcomes != 4 || rep.OpenTotal != 0 {
 				t.Errorf("the ledger has %+v", rep)
 			}
