@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"regexp"
@@ -40,6 +41,19 @@ func TestLaunchPins(t *testing.T) {
 	w.run(append(headless, "--answers", answers)...).want(6)
 	if es := w.log("fx"); es != nil {
 		t.Fatalf("the server was started under another fingerprint: %+v", es)
+	}
+	// A refusal is kept, is asked about again by each run, and can be taken back.
+	answers = w.write("answers.yaml", "- {gate: untrusted_server, binding: fx, answer: refuse}\n")
+	for range 2 {
+		r := w.run(append(headless, "--answers", answers)...)
+		r.parse()
+		if r.want(6); len(r.of("pin.refused")) != 1 {
+			t.Errorf("a refusal:\n%s", r.outline())
+		}
+	}
+	w.run(append(headless, "--tofu")...).want(6)
+	if es := w.log("fx"); es != nil {
+		t.Fatalf("the refused server was started: %+v", es)
 	}
 	answers = w.write("answers.yaml", fmt.Sprintf("- {gate: untrusted_server, binding: fx, fingerprint: %q, answer: accept}\n", fingerprint))
 	w.run(append(headless, "--answers", answers)...).want(0)
@@ -109,5 +123,35 @@ func TestWrongChecksum(t *testing.T) {
 		if !strings.Contains(string(r.stderr), "sha256") {
 			t.Errorf("stderr: %s", r.stderr)
 		}
+	}
+}
+
+// Several processes may work in one home at once: each has its journal, and the
+// ledger stays one chain.
+func TestProcessesShareAHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.write("s.yaml", `version: 1
+steps:
+  - call: {tool: mcp__demo__add, args: {a: 1, b: 2}}
+  - call: {tool: mcp__demo__add, args: {a: 3, b: 4}}
+    expect: ['.structured.sum == 7']
+`)
+	const runs = 5
+	var finish []func() *run
+	for range runs {
+		_, f := w.started("--headless", "--output", "json", "--script", path)
+		finish = append(finish, f)
+	}
+	for _, f := range finish {
+		r := f()
+		r.parse()
+		r.want(0)
+		if journal := w.journal(r.events[0].Session); !bytes.Equal(journal, r.stdout) {
+			t.Errorf("the journal of %s differs from its stdout", r.events[0].Session)
+		}
+	}
+	if rep := w.verify(); rep.Intents != 2*runs || rep.Outcomes != 2*runs {
+		t.Errorf("the ledger has %+v", rep)
 	}
 }
