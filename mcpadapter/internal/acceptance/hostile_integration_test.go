@@ -130,6 +130,7 @@ func TestHostileServers(t *testing.T) {
 				"}\nanswers: [{gate: form, binding: fx, answer: decline}]\nsteps:\n"+other(1)+c.steps+other(2)+
 				"  - status: {}\n    expect: ['.bindings[] | select(.name == \"fx\") | .state"+state+"']\n"+settle, "--include-ephemeral")
 			r.want(0)
+			t.Logf("peak %d MiB, idle %d MiB", top>>20, idle>>20)
 			if top == 0 || top > idle+memoryBudget {
 				t.Errorf("the peak is %d MiB, idle %d MiB", top>>20, idle>>20)
 			}

@@ -31,7 +31,7 @@ func (w *world) killScript() string {
 
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(killSeed, 0)) //nolint:gosec // moments, not secrets
+	random := rand.New(rand.NewPCG(killSeed, 0))
 	t.Logf("seed %d", killSeed)
 	for i := range 10 {
 		// Three or more kills while the server stalls inside a call; the others
