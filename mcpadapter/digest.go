@@ -16,7 +16,7 @@ import (
 const (
 	domainConfig  = "looprig/mcp-config/v1"
 	domainBinding = "looprig/mcp-binding/v1"
-	domainSecret  = "looprig/mcp-secret/v1"
+	domainValue   = "looprig/mcp-secret/v1"
 )
 
 // ConfigIdentity identifies a configuration and what was discovered under it.
@@ -120,7 +120,7 @@ func bindingDigest(b Binding, key []byte) string {
 // keyed hashes a secret so that it can be compared and not be found out.
 func keyed(key []byte, binding, name, value string) string {
 	mac := hmac.New(sha256.New, key)
-	for _, s := range []string{domainSecret, binding, name, value} {
+	for _, s := range []string{domainValue, binding, name, value} {
 		frame(mac, s)
 	}
 	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))

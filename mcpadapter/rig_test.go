@@ -251,5 +251,3 @@ func hang(ctx context.Context, _ protocol.CallRequest) (*protocol.Result, error)
 	<-ctx.Done()
 	return nil, &protocol.Error{Class: protocol.ClassCancelled, Op: "tools/call", Message: "cancelled", Sent: true}
 }
-
-const long = time.Hour

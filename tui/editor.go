@@ -105,6 +105,6 @@ func readEdited(path string) editorMsg {
 	if err != nil {
 		return editorMsg{step: editorRead, path: path, err: err}
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // the file that was written for the editor
+	text, err := os.ReadFile(path)
 	return editorMsg{step: editorRead, path: path, text: string(text), err: err}
 }

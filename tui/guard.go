@@ -48,7 +48,7 @@ func (g *guard) crashed() *CrashError {
 func (g *guard) Init() (cmd tea.Cmd) {
 	defer func() {
 		if v := recover(); v != nil {
-			g.report(v)
+			_ = g.report(v)
 			cmd = tea.Quit
 		}
 	}()
@@ -59,7 +59,7 @@ func (g *guard) Init() (cmd tea.Cmd) {
 func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	defer func() {
 		if v := recover(); v != nil {
-			g.report(v)
+			_ = g.report(v)
 			cmd = tea.Quit
 		}
 	}()
@@ -75,7 +75,7 @@ func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 func (g *guard) View() (v tea.View) {
 	defer func() {
 		if r := recover(); r != nil {
-			g.report(r)
+			_ = g.report(r)
 			g.kill()
 			v = tea.NewView("")
 			v.AltScreen = true
