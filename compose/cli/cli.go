@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/looprig/looprig/compose"
@@ -128,11 +129,26 @@ func endOf(ctx context.Context, err error) error {
 	case err == nil || exit.Of(err) == exit.Integrity:
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return exit.New(exit.Limit, "the run's time limit ended it: %w", err)
+		return ended(exit.Limit, "the run's time limit ended it", err)
 	case errors.Is(ctx.Err(), context.Canceled):
-		return exit.New(exit.Interrupted, "interrupted: %w", err)
+		return ended(exit.Interrupted, "interrupted", err)
 	}
 	return err
+}
+
+// ended says what ended a run and what it was at; that a context ended goes
+// without saying.
+func ended(code exit.Code, what string, err error) error {
+	at := err.Error()
+	for _, noise := range []error{context.Canceled, context.DeadlineExceeded} {
+		at = strings.TrimSuffix(strings.TrimSuffix(at, noise.Error()), ": ")
+	}
+	if at != "" {
+		what += " at " + at
+	}
+	e := exit.New(code, "%s", what)
+	e.Err = err
+	return e
 }
 
 // printf writes to stdout; a stdout that cannot be written is an error.
