@@ -91,8 +91,10 @@ type Handlers struct {
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
 	// ElicitComplete reports notifications/elicitation/complete.
 	ElicitComplete func(elicitationID string)
-	// ListChanged reports that a listing of the family is stale. declared says
-	// whether the server had announced that it would send this.
+	// ListChanged reports that a listing of the family is stale, before any
+	// answer that came behind the notification is delivered: it runs on the
+	// goroutine that reads, and must not wait. declared says whether the server
+	// had announced that it would send this.
 	ListChanged func(family Family, declared bool)
 	// ResourceUpdated reports a change of one subscribed resource.
 	ResourceUpdated func(uri string)

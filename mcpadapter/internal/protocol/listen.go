@@ -166,7 +166,7 @@ func (l *listener) acknowledged() {
 	}
 	for _, fam := range []Family{Tools, Prompts, Resources, Templates} {
 		if l.s.declared[fam] {
-			l.s.mail.changed(fam, true)
+			l.s.changed(fam, true)
 		}
 	}
 }

@@ -47,15 +47,12 @@ type logEntry struct {
 
 type refusal struct{ method, reason, detail string }
 
-type staleFamily struct{ pending, declared bool }
-
 // mailbox holds what is to be told to the handlers. There is one bounded queue
-// per class, so a flood of one class displaces nothing of another, and stale
-// families are flags, so they are never lost. One goroutine delivers.
+// per class, so a flood of one class displaces nothing of another. One
+// goroutine delivers.
 type mailbox struct {
 	mu        sync.Mutex
 	wake      chan struct{}
-	stale     map[Family]staleFamily
 	logs      ring[logEntry]
 	updates   ring[string]
 	completes ring[string]
@@ -71,7 +68,6 @@ const maxRefusals = 64
 func newMailbox(limit int) *mailbox {
 	return &mailbox{
 		wake:      make(chan struct{}, 1),
-		stale:     map[Family]staleFamily{},
 		logs:      ring[logEntry]{limit: limit},
 		updates:   ring[string]{limit: limit},
 		completes: ring[string]{limit: limit},
@@ -105,10 +101,6 @@ func (m *mailbox) tolerate(code, detail string) {
 	if !seen {
 		m.put(func() { m.told[code], m.tolerated[code] = true, detail })
 	}
-}
-
-func (m *mailbox) changed(fam Family, declared bool) {
-	m.put(func() { m.stale[fam] = staleFamily{pending: true, declared: declared} })
 }
 
 func (m *mailbox) log(e logEntry) {
@@ -165,17 +157,11 @@ func (m *mailbox) drain(s *Session) {
 func (m *mailbox) deliverRound(s *Session) bool {
 	h := &s.handlers
 	m.mu.Lock()
-	stale := takeAll(&m.stale)
 	id, hasID := m.completes.pop()
 	uri, hasURI := m.updates.pop()
 	entry, hasLog := m.logs.pop()
 	refused, hasRefused := m.refused.pop()
 	m.mu.Unlock()
-	for _, fam := range []Family{Tools, Prompts, Resources, Templates} {
-		if f := stale[fam]; f.pending && h.ListChanged != nil {
-			s.guarded(func() { h.ListChanged(fam, f.declared) })
-		}
-	}
 	if hasID && h.ElicitComplete != nil {
 		s.guarded(func() { h.ElicitComplete(id) })
 	}
@@ -188,7 +174,7 @@ func (m *mailbox) deliverRound(s *Session) bool {
 	if hasRefused && h.Refused != nil {
 		s.guarded(func() { h.Refused(refused.method, refused.reason, refused.detail) })
 	}
-	return len(stale) > 0 || hasID || hasURI || hasLog || hasRefused
+	return hasID || hasURI || hasLog || hasRefused
 }
 
 func (m *mailbox) deliverCounts(s *Session) {

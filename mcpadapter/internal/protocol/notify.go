@@ -48,7 +48,15 @@ func (s *Session) listChanged(fam Family) {
 	if !declared {
 		s.mail.tolerate(toleratedUndeclared, string(fam))
 	}
-	s.mail.changed(fam, declared)
+	s.changed(fam, declared)
+}
+
+// changed tells of a listing on the pump itself, and not by the mailbox: an
+// answer behind the notification must find its listing known to be stale.
+func (s *Session) changed(fam Family, declared bool) {
+	if s.handlers.ListChanged != nil {
+		s.guarded(func() { s.handlers.ListChanged(fam, declared) })
+	}
 }
 
 func (s *Session) resourceUpdated(f tap.Fields) bool {

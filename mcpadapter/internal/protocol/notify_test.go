@@ -91,6 +91,9 @@ func TestFloodDoesNotDelayRepliesNorLoseStaleFamilies(t *testing.T) {
 	if _, err := f.CallTool(short(t), CallRequest{Name: "x"}); err != nil {
 		t.Fatal(err)
 	}
+	if n := len(stale); n != 3 {
+		t.Errorf("%d of 3 listings were known to be stale when the answer behind their notifications came", n)
+	}
 	close(block)
 	seen := map[string]bool{<-stale: true, <-stale: true, <-stale: true}
 	if !seen["toolstrue"] || !seen["resourcesfalse"] || !seen["templatesfalse"] {
