@@ -29,7 +29,7 @@ func (c *command) root() *cobra.Command {
 	l := cmd.Flags()
 	l.BoolVar(&f.Headless, "headless", false, "run without the interface: a script or one prompt")
 	l.StringVar(&f.Script, "script", "", "run this `FILE` (- for stdin)")
-	l.StringVarP(&f.Prompt, "prompt", "p", "", "one prompt")
+	l.StringVarP(&f.Prompt, "prompt", "p", "", "one prompt as `TEXT` (- for stdin)")
 	l.StringVar(&f.Model, "model", "", "the model (this version knows: operator)")
 	l.StringVar(&f.Theme, "theme", "", "auto, light, dark, mono or contrast")
 	l.DurationVar(&f.Timeout, "timeout", 0, "end the run after this time, with exit code 8")

@@ -64,10 +64,27 @@ func unknownModel(name string) error {
 	return exit.New(exit.Usage, "the model %q is not known; this version has: operator (you choose the calls), and scripted replies in a script", name)
 }
 
+// prompt runs one prompt with the operator model, which was asked for by name.
+func (c *CLI) prompt(ctx context.Context, f RootOptions) error {
+	text := f.Prompt
+	if text == "-" {
+		src, err := c.source("-")
+		if err != nil {
+			return err
+		}
+		text = string(src)
+	}
+	script, err := headless.Prompt(text)
+	if err != nil {
+		return exit.New(exit.Usage, "%w", err)
+	}
+	return c.runScript(ctx, f, script)
+}
+
 // errNoModel lists what a headless prompt can do without a model.
 func errNoModel() error {
 	return exit.New(exit.Usage, "no model is configured, so nobody can answer a prompt").WithHint(
-		"three ways on: declare replies in a script (looprig --headless --script FILE), call a tool yourself (looprig call BINDING TOOL), or open the interface (looprig)")
+		"three ways on: call a tool yourself (looprig call BINDING TOOL, or -p '/call BINDING TOOL {…}' --model operator), declare a model's replies in a script (looprig --headless --script FILE), or open the interface (looprig)")
 }
 
 func (c *CLI) headless(ctx context.Context, f RootOptions) error {
@@ -78,8 +95,10 @@ func (c *CLI) headless(ctx context.Context, f RootOptions) error {
 		return exit.New(exit.Usage, "--headless needs --script FILE or -p TEXT")
 	case f.Model != "" && f.Model != "operator":
 		return unknownModel(f.Model)
-	case f.Prompt != "":
+	case f.Prompt != "" && f.Model == "":
 		return errNoModel()
+	case f.Prompt != "":
+		return c.prompt(ctx, f)
 	}
 	src, err := c.source(f.Script)
 	if err != nil {
