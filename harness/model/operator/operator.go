@@ -15,7 +15,7 @@ import (
 const Name = "operator"
 
 // Hint is the answer to everything that is not a call.
-const Hint = "No model configured: you choose the calls. Try `/call demo add`, `/tour` (3 minutes), `/mcp add`, `/model`."
+const Hint = "No model configured: you choose the calls. Try `/call demo add`, `/tools`, `/mcp add`, `/help`."
 
 // Client is the operator as a model.
 type Client struct{}
