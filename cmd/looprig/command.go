@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"charm.land/fang/v2"
@@ -14,6 +15,8 @@ import (
 // command builds the commands around one invocation.
 type command struct {
 	*cli.CLI
+	// args are the process's arguments.
+	args []string
 	// ran says that a command's own code was reached: what is refused before
 	// that is usage.
 	ran bool
@@ -33,7 +36,36 @@ func (c *command) report(_ io.Writer, _ fang.Styles, err error) {
 	if !errors.As(err, &e) && !c.ran {
 		err = exit.New(exit.Usage, "%w", err).WithHint("looprig --help lists the commands, looprig COMMAND --help their flags")
 	}
-	exit.Report(c.Stderr, err, c.Output == cli.OutputJSON)
+	exit.Report(c.Stderr, err, c.Output == cli.OutputJSON || asksForJSON(c.args))
+}
+
+// asksForJSON looks for --output json among arguments that were refused before
+// they were read.
+func asksForJSON(args []string) bool {
+	for i, a := range args {
+		if a == "--output="+cli.OutputJSON || (a == "--output" && i+1 < len(args) && args[i+1] == cli.OutputJSON) {
+			return true
+		}
+	}
+	return false
+}
+
+// group makes a command that only holds others: alone it shows its help, and
+// what it does not know is usage.
+func (c *command) group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(subs...)
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		hint := ""
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = fmt.Sprintf(" (did you mean %q?)", near[0])
+		}
+		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
+	}
+	return cmd
 }
 
 // code is the exit code of a failure.

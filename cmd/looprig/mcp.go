@@ -29,8 +29,7 @@ func (c *command) mcp() *cobra.Command {
 		Use: "disable NAME", Short: "Disable a server", Example: "  looprig mcp disable files", Args: cobra.ExactArgs(1),
 		RunE: c.do(func(_ *cobra.Command, args []string) error { return c.MCPSwitch(args[0], false) }),
 	}
-	cmd.AddCommand(list, get, c.mcpAdd(), remove, enable, disable)
-	return cmd
+	return c.group(cmd, list, get, c.mcpAdd(), remove, enable, disable)
 }
 
 func (c *command) mcpAdd() *cobra.Command {

@@ -24,8 +24,7 @@ func (c *command) ledger() *cobra.Command {
 	}
 	tail.Flags().IntVarP(&n, "number", "n", tailEntries, "how many entries")
 	c.addOutput(tail, "text or json (NDJSON, one entry a line)")
-	cmd.AddCommand(verify, tail)
-	return cmd
+	return c.group(cmd, verify, tail)
 }
 
 func (c *command) sessions() *cobra.Command {
@@ -43,6 +42,5 @@ func (c *command) sessions() *cobra.Command {
 		RunE:    c.do(func(cmd *cobra.Command, args []string) error { return c.SessionsShow(cmd.Context(), args[0]) }),
 	}
 	c.addOutput(show, "text or json (the journal's own lines)")
-	cmd.AddCommand(list, show)
-	return cmd
+	return c.group(cmd, list, show)
 }

@@ -53,15 +53,18 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 	if err != nil {
 		return endOf(ctx, err)
 	}
-	var events *headless.Writer
-	if c.Output == OutputJSON {
-		if events, err = headless.WriteEvents(a.Session, c.Stdout, ephemeral); err != nil {
-			return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
-		}
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a.OnCrash(stop)
+	var events *headless.Writer
+	if c.Output == OutputJSON {
+		events, err = headless.WriteEvents(a.Session, c.Stdout, ephemeral, func(err error) {
+			stop(exit.New(exit.Internal, "the events cannot be written, so the run was ended: %w", err))
+		})
+		if err != nil {
+			return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
+		}
+	}
 	err = a.Start(ctx)
 	if err == nil {
 		err = work(ctx, a)

@@ -3,6 +3,7 @@ package headless
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/looprig/looprig/harness/session"
@@ -16,33 +17,37 @@ type Writer struct {
 	err  error
 }
 
-// WriteEvents begins to write everything from the session's first event on.
-func WriteEvents(s *session.Session, w io.Writer, ephemeral bool) (*Writer, error) {
+// WriteEvents begins to write everything from the session's first event on. When
+// w fails or events are lost, failed is called once, from the writer's
+// goroutine: nobody reads what the run would still say.
+func WriteEvents(s *session.Session, w io.Writer, ephemeral bool, failed func(error)) (*Writer, error) {
 	sub, err := s.Subscribe(session.Filter{FromSeq: 1, Ephemeral: ephemeral})
 	if err != nil {
 		return nil, err
 	}
 	out := &Writer{sub: sub, done: make(chan struct{})}
-	go out.run(w)
+	go func() {
+		defer close(out.done)
+		defer sub.Close()
+		if out.err = out.run(w); out.err != nil {
+			failed(out.err)
+		}
+	}()
 	return out, nil
 }
 
-func (o *Writer) run(w io.Writer) {
-	defer close(o.done)
-	defer o.sub.Close()
+func (o *Writer) run(w io.Writer) error {
 	for {
 		rec, err := o.sub.Next(context.Background()) // ends with the session
 		if errors.Is(err, io.EOF) {
-			return
+			return nil
 		}
 		if err != nil {
-			o.err = err
-			return
+			return err
 		}
 		line := append(append(make([]byte, 0, len(rec.Line)+1), rec.Line...), '\n')
 		if _, err := w.Write(line); err != nil {
-			o.err = err
-			return
+			return fmt.Errorf("write events: %w", err)
 		}
 	}
 }

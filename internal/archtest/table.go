@@ -65,6 +65,7 @@ var outside = map[string][]string{
 	"github.com/rivo/uniseg":                {"tui"},
 	"github.com/yuin/goldmark":              {"tui"},
 	"github.com/spf13/cobra":                {"cmd/looprig"},
+	"github.com/spf13/pflag":                {"cmd/looprig"}, // cobra's flags
 	"charm.land/fang/v2":                    {"cmd/looprig"},
 	"golang.org/x/tools":                    {"internal/archtest"},
 	"golang.org/x/mod":                      {"internal/archtest"},
