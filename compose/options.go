@@ -101,6 +101,9 @@ func makeHome(home string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return exit.New(exit.Usage, "the home %s cannot be made: %w", home, err)
 	}
+	if err := config.CheckDir(home); err != nil {
+		return exit.New(exit.Usage, "the home: %w", err)
+	}
 	return nil
 }
 

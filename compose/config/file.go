@@ -25,12 +25,23 @@ func (e *PermissionError) Error() string {
 // ReadFile reads a configuration file: at most doc.MaxBytes, and not one that
 // others can write. A missing file is fs.ErrNotExist.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	// A pipe without a writer must be refused, not waited for.
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		return nil, err
 	}
 	data, err := read(f, path)
 	return data, errors.Join(err, f.Close())
+}
+
+// CheckDir refuses a directory in which others could replace a file that
+// decides what runs.
+func CheckDir(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return checkOwner(path, st)
 }
 
 func read(f *os.File, path string) ([]byte, error) {

@@ -9,6 +9,10 @@ import (
 	"syscall"
 )
 
+// openNonblock makes opening a pipe return at once; a regular file is read as
+// ever.
+const openNonblock = syscall.O_NONBLOCK
+
 // checkOwner refuses a file that somebody other than its reader (or root) owns
 // or can write.
 func checkOwner(path string, st fs.FileInfo) error {
