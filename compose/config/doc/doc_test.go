@@ -104,3 +104,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The parser alone takes minutes and gigabytes for these.
+func TestParseYAMLBoundsNestingBeforeItParses(t *testing.T) {
+	t.Parallel()
+	const n = 1 << 16
+	for name, src := range map[string]string{
+		"brackets": "a: " + strings.Repeat("[", n),
+		"closed":   "a: " + strings.Repeat("[", n) + strings.Repeat("]", n),
+		"braces":   strings.Repeat("{a: ", n),
+		"dashes":   strings.Repeat("- ", n) + "a",
+		"stairs":   stairs(600),
+	} {
+		if _, err := doc.ParseYAML("f", []byte(src)); err == nil || !strings.Contains(err.Error(), "nesting is deeper than") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+	if _, err := doc.ParseYAML("f", []byte(stairs(doc.MaxDepth/2))); err != nil {
+		t.Errorf("nesting within the limit: %v", err)
+	}
+}
+
+// stairs nests sequences, one to a line.
+func stairs(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + "-\n")
+	}
+	b.WriteString(strings.Repeat(" ", n) + "a\n")
+	return b.String()
+}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // ParseYAML reads one YAML document of plain data: mappings with string keys,
@@ -28,7 +30,13 @@ func ParseYAML(file string, src []byte) (n *Node, err error) {
 			n, err = nil, Faults{{File: file, Message: "this cannot be read as YAML"}}
 		}
 	}()
-	parsed, perr := parser.ParseBytes(src, 0)
+	// The parser's time grows with the square of the nesting, so that is bounded
+	// before it begins.
+	tokens := lexer.Tokenize(string(src))
+	if pos, deep := tooDeep(tokens); deep {
+		return nil, Faults{{File: file, Pos: pos, Message: errDepth.Error()}}
+	}
+	parsed, perr := parser.Parse(tokens, 0)
 	if perr != nil {
 		return nil, Faults{yamlFault(file, perr)}
 	}
@@ -51,6 +59,33 @@ func ParseYAML(file string, src []byte) (n *Node, err error) {
 		return nil, p.faults
 	}
 	return n, nil
+}
+
+// maxColumn bounds nesting by indentation: each level takes at least one column.
+const maxColumn = 4 * MaxDepth
+
+// tooDeep finds the first token that is nested deeper than any document of ours
+// in brackets, or that opens a block further to the right than such a document
+// needs.
+func tooDeep(tokens token.Tokens) (Pos, bool) {
+	depth, line, opened := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, opened = t.Position.Line, 0
+		}
+		switch t.Type { //nolint:exhaustive // only what nests matters
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		case token.SequenceEntryType, token.MappingKeyType:
+			opened++
+		}
+		if depth > MaxDepth || opened > MaxDepth || (t.Type == token.SequenceEntryType && t.Position.Column > maxColumn) {
+			return Pos{t.Position.Line, t.Position.Column}, true
+		}
+	}
+	return Pos{}, false
 }
 
 func yamlFault(file string, err error) Fault {
