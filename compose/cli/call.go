@@ -3,8 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -34,6 +34,9 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 	if err := c.checkOutput(OutputText, OutputResult, OutputJSON); err != nil {
 		return err
 	}
+	if err := c.checkStreams(f); err != nil {
+		return err
+	}
 	query, err := compileQuery(f.Query)
 	if err != nil {
 		return err
@@ -41,7 +44,12 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 	if f.JSON != "" && len(f.Args) > 0 {
 		return exit.New(exit.Usage, "give --arg or --args, not both")
 	}
-	raw, err := c.rawArgs(f.JSON)
+	ctx, cancel, err := limited(ctx, f.Timeout)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	raw, err := c.rawArgs(ctx, f.JSON)
 	if err != nil {
 		return err
 	}
@@ -51,9 +59,11 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 	}
 	opt := c.options(compose.ModeHeadless)
 	opt.Only, opt.Answers, opt.Title = binding, set, "call "+binding+" "+name
-	ctx, cancel := limited(ctx, f.Timeout)
-	defer cancel()
-	return c.withApp(ctx, opt, false, func(ctx context.Context, a *compose.App) error {
+	save, err := openSave(f.Save)
+	if err != nil {
+		return err
+	}
+	err = c.withApp(ctx, opt, false, func(ctx context.Context, a *compose.App) error {
 		args := raw
 		if args == nil {
 			if args, err = argsOf(a, binding, name, f.Args); err != nil {
@@ -64,11 +74,25 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 		if err != nil {
 			return err
 		}
-		if perr := c.printResult(ctx, res, query, f); perr != nil {
+		if perr := c.printResult(ctx, res, query, save); perr != nil {
 			return perr
 		}
 		return callError(binding, name, res, set.Misfits(), a)
 	})
+	return errors.Join(err, save.close())
+}
+
+// checkStreams refuses flags that would have no effect: with --output json
+// stdout is the event stream's alone, and what to save must be said.
+func (c *CLI) checkStreams(f CallOptions) error {
+	switch {
+	case c.Output != OutputJSON:
+	case f.Query != "" && f.Save == "":
+		return exit.New(exit.Usage, "--query with --output json needs --save FILE: stdout carries the events")
+	case f.Query == "" && f.Save != "":
+		return exit.New(exit.Usage, "--save with --output json needs --query, which says what to save; '.' is the whole result")
+	}
+	return nil
 }
 
 func compileQuery(text string) (*headless.Query, error) {
@@ -83,14 +107,14 @@ func compileQuery(text string) (*headless.Query, error) {
 }
 
 // rawArgs reads --args; nil means that it was not given.
-func (c *CLI) rawArgs(text string) (json.RawMessage, error) {
+func (c *CLI) rawArgs(ctx context.Context, text string) (json.RawMessage, error) {
 	var src []byte
 	var err error
 	switch {
 	case text == "":
 		return nil, nil
 	case text == "-" || strings.HasPrefix(text, "@"):
-		src, err = c.source(strings.TrimPrefix(text, "@"))
+		src, err = c.source(ctx, "--args", strings.TrimPrefix(text, "@"))
 	default:
 		src = []byte(text)
 	}
@@ -168,7 +192,7 @@ func callOnce(ctx context.Context, a *compose.App, binding, name string, args js
 	return headless.FromTurn(res, true), nil
 }
 
-func (c *CLI) printResult(ctx context.Context, res *headless.Result, q *headless.Query, f CallOptions) error {
+func (c *CLI) printResult(ctx context.Context, res *headless.Result, q *headless.Query, save *saveFile) error {
 	var out []byte
 	var err error
 	switch {
@@ -184,11 +208,8 @@ func (c *CLI) printResult(ctx context.Context, res *headless.Result, q *headless
 	if err != nil {
 		return exit.New(exit.Usage, "--query: %w", err)
 	}
-	if f.Save != "" {
-		if err := os.WriteFile(f.Save, out, 0o600); err != nil {
-			return exit.New(exit.Usage, "--save: %w", err)
-		}
-		return nil
+	if save != nil {
+		return save.write(out)
 	}
 	if c.Output == OutputJSON {
 		return nil // stdout is the event stream's alone

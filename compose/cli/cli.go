@@ -93,31 +93,63 @@ func (c *CLI) checkOutput(allowed ...string) error {
 // maxInput bounds what is read from stdin or an argument file.
 const maxInput = 4 << 20
 
-// source reads a file, or stdin for "-".
-func (c *CLI) source(path string) ([]byte, error) {
-	if path != "-" {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			return nil, exit.New(exit.Usage, "%w", err)
+// source reads a file, or stdin for "-". Pipes and devices are welcome, but a
+// writer that never comes or never ends does not outlive the context: the read
+// is then abandoned to the end of the process.
+func (c *CLI) source(ctx context.Context, flag, path string) ([]byte, error) {
+	type result struct {
+		src []byte
+		err error
+	}
+	got := make(chan result, 1)
+	go func() {
+		src, err := c.read(path)
+		got <- result{src, err}
+	}()
+	where := path
+	if path == "-" {
+		where = "stdin"
+	}
+	select {
+	case <-ctx.Done():
+		return nil, endOf(ctx, fmt.Errorf("reading %s: %w", where, ctx.Err()))
+	case r := <-got:
+		switch {
+		case r.err != nil:
+			return nil, exit.New(exit.Usage, "%s: %w", flag, r.err)
+		case len(r.src) > maxInput:
+			return nil, exit.New(exit.Usage, "%s: %s is over the limit of %d bytes", flag, where, maxInput)
 		}
-		return src, nil
+		return r.src, nil
 	}
-	src, err := io.ReadAll(io.LimitReader(c.Stdin, maxInput+1))
-	if err != nil {
-		return nil, exit.New(exit.Usage, "stdin: %w", err)
-	}
-	if len(src) > maxInput {
-		return nil, exit.New(exit.Usage, "stdin: over the limit of %d bytes", maxInput)
-	}
-	return src, nil
 }
 
-// limited gives a run its time.
-func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if d <= 0 {
-		return context.WithCancel(ctx)
+func (c *CLI) read(path string) ([]byte, error) {
+	if path == "" {
+		return nil, errors.New("no file is named")
 	}
-	return context.WithTimeout(ctx, d)
+	if path == "-" {
+		return io.ReadAll(io.LimitReader(c.Stdin, maxInput+1))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	src, err := io.ReadAll(io.LimitReader(f, maxInput+1))
+	return src, errors.Join(err, f.Close())
+}
+
+// limited gives a run its time; none is no limit.
+func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc, error) {
+	if d < 0 {
+		return nil, nil, exit.New(exit.Usage, "--timeout %s is negative: leave it out for no limit", d)
+	}
+	if d == 0 {
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	return ctx, cancel, nil
 }
 
 // endOf finds the real reason of a failure once a context has ended.

@@ -53,31 +53,36 @@ func (c *CLI) printBinding(a *compose.App, b integration.Binding, f InspectOptio
 	if asJSON {
 		return c.bindingJSON(b, cat, f)
 	}
+	return c.showBinding(b, cat, f)
+}
+
+func (c *CLI) showBinding(b integration.Binding, cat integration.Catalog, f InspectOptions) error {
 	server := ""
 	if b.ServerName != "" {
 		server = fmt.Sprintf("  server %s %s", safetext.Ident(b.ServerName), safetext.Ident(b.ServerVersion))
 	}
-	fmt.Fprintf(c.Stdout, "%s  %s  generation %d  revision %s%s\n", b.Name, b.State, b.Generation, orDash(b.Revision), server)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s  generation %d  revision %s%s\n", b.Name, b.State, b.Generation, orDash(b.Revision), server)
 	if b.Reason != "" {
-		fmt.Fprintf(c.Stdout, "  %s\n", safetext.ToLine(b.Reason))
+		fmt.Fprintf(&out, "  %s\n", safetext.ToLine(b.Reason))
 	}
 	for _, item := range cat.Items {
 		if !selected(item, f.Kind) {
 			continue
 		}
-		fmt.Fprintf(c.Stdout, "  %-8s %s", item.Kind, safetext.Ident(item.Name))
+		fmt.Fprintf(&out, "  %-8s %s", item.Kind, safetext.Ident(item.Name))
 		if d := firstLine(item.Description); d != "" {
-			fmt.Fprintf(c.Stdout, "  %s", safetext.ToLineN(d, 400))
+			fmt.Fprintf(&out, "  %s", safetext.ToLineN(d, 400))
 		}
-		fmt.Fprintln(c.Stdout)
+		fmt.Fprintln(&out)
 		if item.Withheld != "" {
-			fmt.Fprintf(c.Stdout, "           withheld: %s\n", safetext.ToLine(item.Withheld))
+			fmt.Fprintf(&out, "           withheld: %s\n", safetext.ToLine(item.Withheld))
 		}
 		if f.Schema && len(item.InputSchema) > 0 {
-			fmt.Fprintf(c.Stdout, "           %s\n", safetext.ToLineN(string(item.InputSchema), 1<<20))
+			fmt.Fprintf(&out, "           %s\n", safetext.ToLineN(string(item.InputSchema), 1<<20))
 		}
 	}
-	return nil
+	return c.printf("%s", out.String())
 }
 
 func (c *CLI) bindingJSON(b integration.Binding, cat integration.Catalog, f InspectOptions) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
@@ -62,12 +63,13 @@ func (c *CLI) LedgerVerify(ctx context.Context) error {
 	if c.Output == OutputJSON {
 		return c.jsonLine(rep)
 	}
-	fmt.Fprintf(c.Stdout, "ledger ok: %d entries, %d intents, %d outcomes, %d calls without an outcome\nhead %s\n",
+	var out strings.Builder
+	fmt.Fprintf(&out, "ledger ok: %d entries, %d intents, %d outcomes, %d calls without an outcome\nhead %s\n",
 		rep.Entries, rep.Intents, rep.Outcomes, rep.OpenTotal, orDash(rep.Head))
 	for _, call := range rep.Open {
-		fmt.Fprintf(c.Stdout, "outcome unknown: %s\n", safetext.ToLine(call))
+		fmt.Fprintf(&out, "outcome unknown: %s\n", safetext.ToLine(call))
 	}
-	return nil
+	return c.printf("%s", out.String())
 }
 
 // LedgerTail shows the newest n entries.

@@ -208,7 +208,9 @@ func (c *CLI) MCPAdd(name, command string, args []string, f MCPAddOptions) error
 	if err := compose.AddServer(home, srv, c.Env); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "added %s and pinned its launch:\n", name)
+	if err := c.printf("added %s and pinned its launch:\n", name); err != nil {
+		return err
+	}
 	return c.printLaunch(home, srv)
 }
 
@@ -226,8 +228,8 @@ func (c *CLI) edit(name, done string, change func(*config.MCPFile) error) error 
 		}
 		return change(f)
 	})
-	if err == nil {
-		fmt.Fprintf(c.Stdout, "%s %s\n", done, name)
+	if err != nil {
+		return err
 	}
-	return err
+	return c.printf("%s %s\n", done, name)
 }

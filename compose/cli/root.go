@@ -68,7 +68,7 @@ func unknownModel(name string) error {
 func (c *CLI) prompt(ctx context.Context, f RootOptions) error {
 	text := f.Prompt
 	if text == "-" {
-		src, err := c.source("-")
+		src, err := c.source(ctx, "-p", "-")
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (c *CLI) headless(ctx context.Context, f RootOptions) error {
 	case f.Prompt != "":
 		return c.prompt(ctx, f)
 	}
-	src, err := c.source(f.Script)
+	src, err := c.source(ctx, "--script", f.Script)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
@@ -28,22 +28,51 @@ func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Scr
 	if script.Model == scripted.Name {
 		opt.Scripted = scripted.New(script.Replies)
 	}
-	ctx, cancel := limited(ctx, f.Timeout)
+	ctx, cancel, err := limited(ctx, f.Timeout)
+	if err != nil {
+		return err
+	}
 	defer cancel()
-	return c.withApp(ctx, opt, f.Ephemeral, func(ctx context.Context, a *compose.App) error {
+	var out texts
+	err = c.withApp(ctx, opt, f.Ephemeral, func(ctx context.Context, a *compose.App) error {
 		return headless.Run(ctx, headless.Options{
 			Script: script, Session: a.Session, Port: a.Port, Reader: a.Manager, Define: a.Port.Define,
-			Answers: set, Scripted: opt.Scripted, Text: c.text(),
+			Answers: set, Scripted: opt.Scripted, Text: c.text(&out),
 		})
 	})
+	return errors.Join(err, out.failed())
+}
+
+// texts keeps the first failure of writing a run's text, which parallel steps
+// print.
+type texts struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (t *texts) note(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *texts) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		return nil
+	}
+	return exit.New(exit.Internal, "the text of the run cannot be written: %w", t.err)
 }
 
 // text prints a step's text for people; with NDJSON there is none.
-func (c *CLI) text() func(string) {
+func (c *CLI) text(out *texts) func(string) {
 	if c.Output != OutputText {
 		return nil
 	}
-	return func(t string) { fmt.Fprintln(c.Stdout, safetext.ToBlock(t)) }
+	return func(t string) { out.note(c.printf("%s\n", safetext.ToBlock(t))) }
 }
 
 // withApp opens a run, starts its servers, does the work and closes it all with

@@ -114,14 +114,19 @@ func Eval(ctx context.Context, code *gojq.Code, input any) ([]any, error) {
 			break
 		}
 		if err, bad := v.(error); bad {
-			if errors.Is(err, context.DeadlineExceeded) {
-				return out, fmt.Errorf("the expression did not end within %s", ExpectTimeout)
-			}
-			return out, err
+			return out, evalError(err)
 		}
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// evalError puts what ended an evaluation in words.
+func evalError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the expression did not end within %s", ExpectTimeout)
+	}
+	return err
 }
 
 // holds says whether the expectation is met, and if not, why.

@@ -46,7 +46,7 @@ func (q *Query) Lines(ctx context.Context, r *Result) ([]byte, error) {
 			return out.Bytes(), nil
 		}
 		if err, bad := v.(error); bad {
-			return nil, err
+			return nil, evalError(err)
 		}
 		b, err := gojq.Marshal(v)
 		if err != nil {
