@@ -103,7 +103,7 @@ func TestTerminalBindings(t *testing.T) {
 			if _, ok := w.configured()["fx"]; ok {
 				t.Errorf("mcp.json still has fx:\n%s", w.homeFile("mcp.json"))
 			}
-			w.gone("fx2", killWait)
+			w.await("the removed server's end", killWait, func() bool { return len(alive(w.log("fx2").PIDs())) == 0 })
 			x.escape()
 			x.line(`/call fx lookup {"key":"again"}`)
 			x.Until(patience, "a refusal", func(s string) bool { return strings.Contains(s, "no tool") || strings.Contains(s, "unavailable") })

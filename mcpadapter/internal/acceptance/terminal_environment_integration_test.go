@@ -48,13 +48,14 @@ func TestTerminalColours(t *testing.T) {
 	}
 }
 
-// TestTerminalDumb starts it where nothing can be drawn.
+// TestTerminalDumb starts it where nothing can be drawn: no frame, and a line
+// that says how to go on.
 func TestTerminalDumb(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.terminalEnv(80, 24, []string{"TERM=dumb"})
 	code := x.Wait(patience)
-	if out := x.Bytes(); code != 2 || bytes.ContainsRune(out, 0x1b) || !bytes.Contains(out, []byte("--headless")) {
+	if out := x.Bytes(); code != 2 || bytes.Contains(out, []byte("\x1b[?1049h")) || !bytes.Contains(out, []byte("--headless")) {
 		t.Errorf("exit code %d: %q", code, out)
 	}
 }
