@@ -56,7 +56,11 @@ func refused(s config.Server, d mcpadapter.Decision) error {
 		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not started: its launch now has the fingerprint %s", s.Name, d.Fingerprint)
 	}
 	e.Binding, e.Class = s.Name, "untrusted"
-	return e.WithHint("look at what it runs (looprig mcp get %s), then accept it: in the interface, with --tofu, or with an answer {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, s.Name, d.Fingerprint)
+	ways := "in the interface, with --tofu, or with an answer"
+	if d.Changed {
+		ways = "in the interface or with an answer" // --tofu takes no second launch for the first
+	}
+	return e.WithHint("look at what it runs (looprig mcp get %s), then accept it: %s {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, ways, s.Name, d.Fingerprint)
 }
 
 const (

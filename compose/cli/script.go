@@ -90,9 +90,11 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 		events, err = headless.WriteEvents(a.Session, c.Stdout, ephemeral, func(err error) {
 			stop(exit.New(exit.Internal, "the events cannot be written, so the run was ended: %w", err))
 		})
-		if err != nil {
-			return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
-		}
+	} else {
+		events, err = headless.WriteNotices(a.Session, c.Stderr)
+	}
+	if err != nil {
+		return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 	}
 	err = a.Start(ctx)
 	if err == nil {
@@ -105,9 +107,7 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 		reason = code.String()
 	}
 	cerr := a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason})
-	if events != nil {
-		cerr = errors.Join(cerr, events.Wait())
-	}
+	cerr = errors.Join(cerr, events.Wait())
 	if err == nil && cerr != nil {
 		return exit.New(exit.Internal, "the run was not closed cleanly: %w", cerr)
 	}

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/session"
 )
 
-// Writer writes the event stream as NDJSON: one event a line, the journal's own
-// bytes for the durable ones. Its goroutine ends with the session's last event.
+// Writer writes what a session's events say. Its goroutine ends with the
+// session's last event.
 type Writer struct {
 	sub  *session.Subscription
 	done chan struct{}
 	err  error
 }
 
-// WriteEvents begins to write everything from the session's first event on. When
+// WriteEvents begins to write everything from the session's first event on as
+// NDJSON: one event a line, the journal's own bytes for the durable ones. When
 // w fails or events are lost, failed is called once, from the writer's
 // goroutine: nobody reads what the run would still say.
 func WriteEvents(s *session.Session, w io.Writer, ephemeral bool, failed func(error)) (*Writer, error) {
@@ -25,29 +27,28 @@ func WriteEvents(s *session.Session, w io.Writer, ephemeral bool, failed func(er
 	if err != nil {
 		return nil, err
 	}
-	out := &Writer{sub: sub, done: make(chan struct{})}
-	go func() {
-		defer close(out.done)
-		defer sub.Close()
-		if out.err = out.run(w); out.err != nil {
-			failed(out.err)
+	write := func(rec event.Record) error {
+		line := append(append(make([]byte, 0, len(rec.Line)+1), rec.Line...), '\n')
+		if _, err := w.Write(line); err != nil {
+			return fmt.Errorf("write events: %w", err)
 		}
-	}()
-	return out, nil
+		return nil
+	}
+	return follow(sub, write, failed), nil
 }
 
-func (o *Writer) run(w io.Writer) error {
+// run ends with the session, which is why its context has no end of its own.
+func (o *Writer) run(ctx context.Context, write func(event.Record) error) error {
 	for {
-		rec, err := o.sub.Next(context.Background()) // ends with the session
+		rec, err := o.sub.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		line := append(append(make([]byte, 0, len(rec.Line)+1), rec.Line...), '\n')
-		if _, err := w.Write(line); err != nil {
-			return fmt.Errorf("write events: %w", err)
+		if err := write(rec); err != nil {
+			return err
 		}
 	}
 }
