@@ -41,8 +41,12 @@ func (f *Form) scroll(total, from, to, h int) {
 	if f.focus == 0 && to <= h {
 		from = 0
 	}
-	if to > f.top+h-1 {
-		f.top = to - h + 1
+	room := h
+	if h > 4 && to < total-1 {
+		room-- // the last row may say how much follows
+	}
+	if to > f.top+room-1 {
+		f.top = to - room + 1
 	}
 	if from < f.top {
 		f.top = from
