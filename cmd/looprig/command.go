@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
@@ -30,8 +32,34 @@ func (c *command) do(body func(cmd *cobra.Command, args []string) error) func(*c
 	}
 }
 
+// execute runs the command that the arguments name. Only what shows help goes
+// through fang: it asks the terminal for its colours, also on its way to an
+// error, and a terminal that does not answer would hold up every failure.
+func (c *command) execute(ctx context.Context, root *cobra.Command) error {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetArgs(c.args)
+	if c.showsHelp(root) {
+		return fang.Execute(ctx, root, fang.WithoutVersion(), fang.WithoutManpage(),
+			fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}))
+	}
+	return root.ExecuteContext(ctx)
+}
+
+// showsHelp reports whether the arguments ask for help, completions, or a
+// command that only holds others.
+func (c *command) showsHelp(root *cobra.Command) bool {
+	if slices.Contains(c.args, "-h") || slices.Contains(c.args, "--help") {
+		return true
+	}
+	if len(c.args) > 0 && (c.args[0] == "help" || c.args[0] == "completion") {
+		return true
+	}
+	cmd, rest, err := root.Find(c.args)
+	return err == nil && cmd != root && cmd.HasSubCommands() && len(rest) == 0
+}
+
 // report is the one place where a failure is printed.
-func (c *command) report(_ io.Writer, _ fang.Styles, err error) {
+func (c *command) report(err error) {
 	var e *exit.Error
 	if !errors.As(err, &e) && !c.ran {
 		err = exit.New(exit.Usage, "%w", err).WithHint("looprig --help lists the commands, looprig COMMAND --help their flags")

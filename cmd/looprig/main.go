@@ -12,8 +12,6 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"charm.land/fang/v2"
-
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/cli"
 )
@@ -44,11 +42,11 @@ func run() int {
 	c := &command{args: os.Args[1:], CLI: &cli.CLI{
 		Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(),
 	}}
-	err := fang.Execute(ctx, c.root(), fang.WithoutVersion(), fang.WithoutManpage(), fang.WithErrorHandler(c.report))
-	if err == nil {
-		return 0
+	if err := c.execute(ctx, c.root()); err != nil {
+		c.report(err)
+		return int(c.code(err))
 	}
-	return int(c.code(err))
+	return 0
 }
 
 func printVersion(w io.Writer) error {
