@@ -12,7 +12,6 @@ import (
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
-	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/model/operator"
@@ -117,19 +116,7 @@ func (a *App) load() error {
 
 func openStore(ctx context.Context, path string) (*sqlite.Store, error) {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: path})
-	return s, storeError(path, err)
-}
-
-// storeError gives a failure of the database its exit code.
-func storeError(path string, err error) error {
-	var corrupt *journal.CorruptError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &corrupt):
-		return exit.New(exit.Integrity, "%s: %w", path, err)
-	}
-	return exit.New(exit.Internal, "%s: %w", path, err)
+	return s, StoreFault(path, err)
 }
 
 func (a *App) bindings() ([]entry, error) {
@@ -181,7 +168,7 @@ func (a *App) openSession(ctx context.Context) error {
 		opt.Loops = append(opt.Loops, session.LoopConfig{Name: l.Name, System: l.System, Model: client})
 	}
 	if a.Session, err = session.Open(ctx, opt); err != nil {
-		return exit.New(exit.Internal, "open the session: %w", err)
+		return StoreFault(DBPath(a.home), fmt.Errorf("open the session: %w", err))
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func callOnce(ctx context.Context, a *compose.App, binding, name string, args js
 		Origin: gate.Answerer{Kind: gate.AnswererScript, ID: "looprig call"},
 	})
 	if err != nil {
-		return nil, exit.New(exit.Usage, "%w", err)
+		return nil, a.SubmitFault(err)
 	}
 	res, err := a.Session.AwaitTurn(ctx, t)
 	if err != nil {

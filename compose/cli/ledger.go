@@ -9,7 +9,6 @@ import (
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
-	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/ledger"
 	"github.com/looprig/looprig/internal/safetext"
@@ -27,20 +26,16 @@ func (c *CLI) openReadOnly(ctx context.Context) (store *sqlite.Store, ok bool, e
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
-	return store, err == nil, integrity(err)
+	return store, err == nil, c.integrity(err)
 }
 
 // integrity gives what is wrong with stored data its exit code.
-func integrity(err error) error {
-	var bad *ledger.BadEntryError
-	var corrupt *journal.CorruptError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &bad), errors.As(err, &corrupt):
-		return exit.New(exit.Integrity, "%w", err)
+func (c *CLI) integrity(err error) error {
+	home, herr := compose.Home(c.Home, c.env())
+	if herr != nil {
+		return herr
 	}
-	return exit.New(exit.Internal, "%w", err)
+	return compose.StoreFault(compose.DBPath(home), err)
 }
 
 // LedgerVerify checks the whole chain.
@@ -55,7 +50,7 @@ func (c *CLI) LedgerVerify(ctx context.Context) error {
 	var rep ledger.Report
 	if ok {
 		rep, err = ledger.Verify(ctx, store)
-		err = integrity(errors.Join(err, store.Close()))
+		err = c.integrity(errors.Join(err, store.Close()))
 	}
 	if err != nil {
 		return err
@@ -87,12 +82,12 @@ func (c *CLI) LedgerTail(ctx context.Context, n int) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	stored, err := store.LedgerTail(ctx, n)
 	if err != nil {
-		return integrity(err)
+		return c.integrity(err)
 	}
 	for _, st := range stored {
 		e, err := ledger.Open(st)
 		if err != nil {
-			return integrity(err)
+			return c.integrity(err)
 		}
 		if err := c.printEntry(e); err != nil {
 			return err

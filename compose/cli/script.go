@@ -108,8 +108,5 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 	}
 	cerr := a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason})
 	cerr = errors.Join(cerr, events.Wait())
-	if err == nil && cerr != nil {
-		return exit.New(exit.Internal, "the run was not closed cleanly: %w", cerr)
-	}
-	return err
+	return a.CloseFault(err, cerr)
 }

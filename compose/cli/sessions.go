@@ -23,7 +23,7 @@ func (c *CLI) SessionsList(ctx context.Context, limit int) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	metas, err := store.List(ctx, journal.Query{Limit: limit})
 	if err != nil {
-		return integrity(err)
+		return c.integrity(err)
 	}
 	for _, m := range metas {
 		if c.Output == OutputJSON {
@@ -58,7 +58,7 @@ func (c *CLI) SessionsShow(ctx context.Context, prefix string) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	metas, err := store.List(ctx, journal.Query{Prefix: prefix, Limit: 2})
 	if err != nil {
-		return integrity(err)
+		return c.integrity(err)
 	}
 	switch len(metas) {
 	case 0:
@@ -69,7 +69,7 @@ func (c *CLI) SessionsShow(ctx context.Context, prefix string) (err error) {
 	}
 	for rec, err := range store.Read(ctx, metas[0].Session, 1) {
 		if err != nil {
-			return integrity(err)
+			return c.integrity(err)
 		}
 		if err := c.printRecord(rec); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -117,6 +118,22 @@ func classify(where string, err error) error {
 	switch se.Code() & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return &journal.CorruptError{Where: where, Reason: "the database file is damaged", Err: err}
+	case lib.SQLITE_ERROR:
+		// The statements are fixed: what they name is missing only from a schema
+		// that is no longer the one that was made.
+		if text := se.Error(); strings.Contains(text, "no such table") || strings.Contains(text, "no such column") || strings.Contains(text, "has no column") {
+			return &journal.CorruptError{Where: where, Reason: "the database's tables are not what they were made", Err: err}
+		}
+	case lib.SQLITE_FULL:
+		return &journal.StorageError{Reason: "the disk is full", Fix: "free some space on the disk of the home, then try again", Err: err}
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
+		return &journal.StorageError{
+			Reason: "the database cannot be opened or written",
+			Fix:    "its folder must be writable, for reading too: mend its permissions, or copy the home to a place that can be written and name that with --home",
+			Err:    err,
+		}
+	case lib.SQLITE_IOERR:
+		return &journal.StorageError{Reason: "the disk reports an error", Fix: "look at the system's log, and check that disk before it is used again", Err: err}
 	}
 	return err
 }
