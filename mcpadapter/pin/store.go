@@ -283,6 +283,9 @@ func readStore(path string) ([]Pin, error) {
 	case info.Size() > maxStoreSize:
 		return nil, fmt.Errorf("pins: %s has %d bytes (limit %d)", path, info.Size(), maxStoreSize)
 	}
+	if err := checkOwner(path, info); err != nil {
+		return nil, err
+	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("pins: %w", err)
