@@ -195,7 +195,7 @@ func (d *changeDialog) view(f dialogFrame) []string {
 	case d.c.Save:
 		lines = append(lines, cells.Cut("[x] kept in "+d.target, inner))
 	default:
-		lines = append(lines, cells.Cut("[ ] for this session only, "+d.target+" is not changed", inner))
+		lines = append(lines, cells.Cut("[ ] kept in "+d.target+": for this session only", inner))
 	}
 	hint := d.keys.Hint("change.yes=yes", "change.no=no")
 	if d.target != "" {

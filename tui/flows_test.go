@@ -226,7 +226,7 @@ func TestBindingsAreChangedByKeyboard(t *testing.T) {
 	r.press("tab", "ctrl+s")
 	r.see("Replace files?", "[x] kept in ~/.looprig/mcp.json")
 	r.press("s")
-	r.see("[ ] for this session only")
+	r.see("[ ] kept in")
 	r.press("y", "R", "x")
 	r.see("Remove files?")
 	r.press("n", "x", "y", "a")

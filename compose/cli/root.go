@@ -32,8 +32,8 @@ func (c *CLI) Root(ctx context.Context, f RootOptions) error {
 		return c.headless(ctx, f)
 	}
 	if !term.IsTerminal(c.Stdin.Fd()) || !term.IsTerminal(c.Stdout.Fd()) {
-		return exit.New(exit.Usage, "stdin or stdout is not a terminal, so there is no interface").
-			WithHint("run a script: looprig --headless --script FILE, or one call: looprig call BINDING TOOL")
+		return exit.New(exit.Usage, "stdin or stdout is not a terminal, so there is no interface: "+
+			"run a script (looprig --headless --script FILE) or one call (looprig call BINDING TOOL)")
 	}
 	return c.terminal(ctx, f)
 }

@@ -77,7 +77,7 @@ func TestTerminalBindings(t *testing.T) {
 			x.Type("\x15", lookup, ptytest.CtrlS)
 			x.see("Replace fx?", "[x] kept in")
 			x.Type("s")
-			x.see("for this session only,")
+			x.see("[ ] kept in")
 			x.Type("y")
 			x.see("fx: replace done", "●2")
 			if after := w.homeFile("mcp.json"); after != before {
