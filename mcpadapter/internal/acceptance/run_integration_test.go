@@ -30,12 +30,12 @@ const (
 
 // world is a home of its own and a directory for scripts and logs.
 type world struct {
-	t             *testing.T
+	t             testing.TB
 	dir, home     string
 	looprig, fake string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir := t.TempDir()
 	return &world{
@@ -86,7 +86,7 @@ func (w *world) log(name string) fixture.Entries {
 
 // run is one run of looprig that has ended.
 type run struct {
-	t              *testing.T
+	t              testing.TB
 	code           int
 	stdout, stderr []byte
 	events         []event

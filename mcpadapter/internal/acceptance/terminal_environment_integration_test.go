@@ -55,7 +55,7 @@ func TestTerminalDumb(t *testing.T) {
 	w := newWorld(t)
 	x := w.terminalEnv(80, 24, []string{"TERM=dumb"})
 	code := x.Wait(patience)
-	if out := x.Bytes(); code != 2 || bytes.Contains(out, []byte("\x1b[?1049h")) || !bytes.Contains(out, []byte("--headless")) {
+	if out := x.Bytes(); code != 2 || bytes.ContainsRune(out, 0x1b) || !bytes.Contains(out, []byte("--headless")) {
 		t.Errorf("exit code %d: %q", code, out)
 	}
 }
@@ -73,36 +73,49 @@ func TestNoTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminalIdles watches the processor time of an interface that nobody uses.
+// TestTerminalIdles watches the output of an interface that nobody uses: it may
+// not redraw what has not changed.
 func TestTerminalIdles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.terminal(120, 36)
-	x.see("● demo      ready")
-	x.Until(patience, "quiet", func() func(string) bool {
-		last, since := -1, time.Now()
-		return func(string) bool {
-			if n := len(x.Bytes()); n != last {
-				last, since = n, time.Now()
-			}
-			return time.Since(since) > time.Second
-		}
-	}())
-	before := processorTime(t, x.Pid())
+	awaitQuiet(x)
 	wrote := len(x.Bytes())
-	const watched = 3 * time.Second
-	<-time.After(watched) // what is measured
-	if used := processorTime(t, x.Pid()) - before; used > watched/20 {
-		t.Errorf("an idle interface used %s of processor time in %s", used, watched)
-	}
-	if n := len(x.Bytes()) - wrote; n > 4<<10 {
-		t.Errorf("an idle interface wrote %d bytes in %s", n, watched)
+	<-time.After(time.Second) // what is watched
+	if n := len(x.Bytes()) - wrote; n > 2<<10 {
+		t.Errorf("an idle interface wrote %d bytes in a second", n)
 	}
 	x.quit()
 }
 
+// BenchmarkIdle reports the processor time of an interface that nobody uses.
+func BenchmarkIdle(b *testing.B) {
+	const watched = 3 * time.Second
+	w := newWorld(b)
+	x := w.terminal(120, 36)
+	awaitQuiet(x)
+	for b.Loop() {
+		before := processorTime(b, x.Pid())
+		<-time.After(watched) // what is measured
+		b.ReportMetric(100*float64(processorTime(b, x.Pid())-before)/float64(watched), "%cpu")
+	}
+	x.quit()
+}
+
+// awaitQuiet waits until an interface has said all that it has to say by itself.
+func awaitQuiet(x *terminal) {
+	x.see("● demo      ready")
+	last, since := -1, time.Now()
+	x.Until(patience, "quiet", func(string) bool {
+		if n := len(x.Bytes()); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > time.Second
+	})
+}
+
 // processorTime is what a process has used, in the kernel's ticks of 10 ms.
-func processorTime(t *testing.T, pid int) time.Duration {
+func processorTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

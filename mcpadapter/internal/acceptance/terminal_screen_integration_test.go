@@ -38,7 +38,7 @@ var sizes = map[string][2]int{"80x24": {80, 24}, "120x36": {120, 36}}
 type terminal struct {
 	*ptytest.Term
 	w    *world
-	t    *testing.T
+	t    testing.TB
 	kids []int // processes below it, as far as they were seen
 }
 
