@@ -197,7 +197,7 @@ func (a *App) RefusedGate() error {
 	if a.unanswered == nil {
 		return nil
 	}
-	e := exit.New(exit.GateRefused, "a %s gate found no answer and was refused", a.unanswered.Kind)
+	e := exit.New(exit.GateRefused, "a question of kind %s found no answer and was refused", a.unanswered.Kind)
 	e.Binding, e.Class = a.unanswered.Subject.Binding, string(gate.ReasonNoGate)
 	return e.WithHint("prepare an answer with --answers FILE, or use the interface")
 }

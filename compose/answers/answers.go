@@ -263,6 +263,7 @@ func (s *Set) byDefault(env gate.Envelope) (gate.Response, bool) {
 func (s *Set) answerBatch(env gate.Envelope) (gate.Response, bool) {
 	resp := s.response(gate.ActionDeny)
 	resp.Calls = map[string]gate.Action{}
+	unmatched, denied := 0, 0
 	for i := range env.Prompt.Calls {
 		c := &env.Prompt.Calls[i]
 		if r := s.match(env, c); r != nil {
@@ -271,7 +272,15 @@ func (s *Set) answerBatch(env gate.Envelope) (gate.Response, bool) {
 			if r.Reason != "" {
 				resp.Reason = r.Reason
 			}
+			if r.Action == gate.ActionDeny {
+				denied++
+			}
+		} else {
+			unmatched++
 		}
+	}
+	if unmatched > 0 && denied == 0 {
+		resp.Reason = "no answer matches this call, or none is left"
 	}
 	return resp, len(resp.Calls) > 0
 }

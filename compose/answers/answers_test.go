@@ -115,6 +115,9 @@ func TestBatches(t *testing.T) {
 	if !ok || resp.Action != gate.ActionDeny || len(resp.Calls) != 1 || resp.Calls["a"] != gate.ActionOnce {
 		t.Errorf("answered %t with %+v", ok, resp)
 	}
+	if !strings.Contains(resp.Reason, "no answer matches") {
+		t.Errorf("a call that nobody denied is said to be denied because of %q", resp.Reason)
+	}
 	if _, ok := s.Answer(t.Context(), permission("mcp:demo:x", "mcp:demo:y")); ok {
 		t.Error("a batch that nothing matches was answered")
 	}

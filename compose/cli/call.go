@@ -227,5 +227,9 @@ func callError(binding, name string, res *headless.Result, misfits []answers.Mis
 	}
 	e := exit.New(headless.CodeOf(res.Outcome), "%s %s ended %s: %s", binding, name, res.Outcome, res.Why())
 	e.Binding, e.Class = binding, string(res.Outcome)
+	var gate *exit.Error
+	if res.Outcome == tool.Denied && errors.As(a.RefusedGate(), &gate) {
+		e.Hint = gate.Hint
+	}
 	return e
 }

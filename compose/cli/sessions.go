@@ -33,8 +33,8 @@ func (c *CLI) SessionsList(ctx context.Context, limit int) (err error) {
 			if m.Closed {
 				state = "closed"
 			}
-			_, err = fmt.Fprintf(c.Stdout, "%s  %s  %-11s  %-6s  %3d turns  %5d events  %s\n", m.Session,
-				m.Created.Local().Format("2006-01-02 15:04:05"), m.Mode, state, m.Turns, m.Records, safetext.ToLine(m.Title))
+			_, err = fmt.Fprintf(c.Stdout, "%s  %s  %-11s  %-6s  %3d turns  %5d events  %s\n", safetext.Ident(m.Session),
+				m.Created.Local().Format("2006-01-02 15:04:05"), safetext.Ident(m.Mode), state, m.Turns, m.Records, safetext.ToLine(m.Title))
 		}
 		if err != nil {
 			return err
