@@ -5,6 +5,7 @@ import (
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/cli"
+	"github.com/looprig/looprig/internal/version"
 )
 
 func (c *command) root() *cobra.Command {
@@ -43,7 +44,10 @@ func (c *command) root() *cobra.Command {
 func (c *command) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Example: "  looprig version", Args: cobra.NoArgs,
-		RunE: c.do(func(*cobra.Command, []string) error { return printVersion(c.Stdout) }),
+		RunE: c.do(func(*cobra.Command, []string) error {
+			_, err := c.Stdout.WriteString(version.Line())
+			return err
+		}),
 	}
 }
 
