@@ -14,8 +14,11 @@ import (
 	"github.com/looprig/looprig/harness/tool"
 )
 
-// MaxQueryValues bounds what one query prints.
-const MaxQueryValues = 100_000
+// Bounds of what one query prints.
+const (
+	MaxQueryValues = 100_000
+	MaxQueryBytes  = 16 << 20
+)
 
 // Query is a compiled jq expression over a Result.
 type Query struct{ code *gojq.Code }
@@ -51,6 +54,9 @@ func (q *Query) Lines(ctx context.Context, r *Result) ([]byte, error) {
 		b, err := gojq.Marshal(v)
 		if err != nil {
 			return nil, err
+		}
+		if out.Len()+len(b) > MaxQueryBytes {
+			return nil, fmt.Errorf("the expression yields more than %d bytes", MaxQueryBytes)
 		}
 		out.Write(event.Escape(b))
 		out.WriteByte('\n')

@@ -110,7 +110,7 @@ func (l *launch) startScript(ctx context.Context, script *os.File, head []byte) 
 	defer program.Close()
 	magic := make([]byte, 4)
 	if _, err := program.ReadAt(magic, 0); err != nil || string(magic) != "\x7fELF" {
-		return nil, nil, launchError(l.command, "its interpreter is no native executable, which sha256 needs", nil)
+		return nil, nil, launchError(l.command, "the interpreter that its first line names is itself a script or no native executable, which sha256 needs: name the real one there", nil)
 	}
 	if err := guardOwnership(program); err != nil {
 		return nil, nil, err
