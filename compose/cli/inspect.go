@@ -66,6 +66,12 @@ func (c *CLI) showBinding(b integration.Binding, cat integration.Catalog, f Insp
 	if b.Reason != "" {
 		fmt.Fprintf(&out, "  %s\n", safetext.ToLine(b.Reason))
 	}
+	for _, w := range b.Warnings {
+		fmt.Fprintf(&out, "  warning: %s\n", safetext.ToLineN(w, 1024))
+	}
+	for _, t := range b.Tolerances {
+		fmt.Fprintf(&out, "  tolerated: %s\n", safetext.ToLineN(t, 1024))
+	}
 	for _, item := range cat.Items {
 		if !selected(item, f.Kind) {
 			continue
