@@ -194,6 +194,10 @@ func (w *world) Current(binding string) (string, json.RawMessage, bool) {
 	return "stdio", json.RawMessage(`{"command":"files-mcp","args":"/srv"}`), binding == "files"
 }
 
+func (w *world) Preview(context.Context, integration.Change) (integration.Preview, error) {
+	return integration.Preview{}, nil
+}
+
 func (w *world) Apply(_ context.Context, c integration.Change) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -147,6 +147,23 @@ type Change struct {
 	By string
 }
 
+// Preview is what an addition or a replacement would run, for a person to see
+// whole before confirming it. Values are raw.
+type Preview struct {
+	// Facts are labelled lines: the executable, every argument, digests.
+	Facts []Fact
+	// Warnings are host-written.
+	Warnings []string
+	// Fingerprint is what the confirmation pins.
+	Fingerprint string
+}
+
+// Fact is one labelled value.
+type Fact struct {
+	Label string
+	Value string
+}
+
 // SourceKind is one kind of source that can be added, with its form.
 type SourceKind struct {
 	Name  string // "stdio"
@@ -165,6 +182,10 @@ type Port interface {
 	Kinds() []SourceKind
 	// Current returns the kind and values that would pre-fill a replace form.
 	Current(binding string) (kind string, values json.RawMessage, ok bool)
+	// Preview checks an addition or a replacement and shows what it would run,
+	// without running it. It may read files. Its errors are those of Apply: a
+	// form.Errors names the fields to correct.
+	Preview(ctx context.Context, c Change) (Preview, error)
 	// Apply makes a change and returns when it has taken effect or failed. A
 	// *form.Errors or a typed error says what to correct.
 	Apply(ctx context.Context, c Change) error

@@ -1,0 +1,36 @@
+package compose
+
+import (
+	"context"
+
+	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/mcpadapter/pin"
+)
+
+// Preview implements integration.Port.
+func (p *Port) Preview(_ context.Context, c integration.Change) (integration.Preview, error) {
+	s, err := serverFromForm(c, p.app.env)
+	if err != nil {
+		return integration.Preview{}, err
+	}
+	if _, exists := p.server(s.Name); exists != (c.Op == integration.OpReplace) {
+		return integration.Preview{}, existence(c.Op, s.Name)
+	}
+	b, err := p.app.binding(s)
+	if err != nil {
+		return integration.Preview{}, err
+	}
+	fp, err := pin.Launch(entry{binding: b}.transport())
+	if err != nil {
+		return integration.Preview{}, exit.New(exit.Usage, "%w", err)
+	}
+	out := integration.Preview{Fingerprint: fp.Digest}
+	for _, l := range fp.Lines {
+		out.Facts = append(out.Facts, integration.Fact{Label: l.Label, Value: l.Value})
+	}
+	if fp.Mutable != "" {
+		out.Warnings = append(out.Warnings, fp.Mutable)
+	}
+	return out, nil
+}
