@@ -82,7 +82,7 @@ func (rt *runtime) status(b *integration.Binding, adopters []*Adopter) {
 	b.WithheldEnv = slices.Clone(st.Peer.WithheldEnv)
 	b.Warnings = slices.Clone(st.Peer.Warnings)
 	if st.Probe != "" {
-		b.Warnings = append(b.Warnings, st.Probe)
+		b.Warnings = append(b.Warnings, probeNote(st.Probe))
 	}
 	b.Tolerances = slices.Clone(st.Tolerances)
 	if g := st.Generation; g != nil {
@@ -174,4 +174,10 @@ func (rt *runtime) describe(g *catalog.Generation) integration.Catalog {
 	add("resource", g.Resources)
 	add("template", g.Templates)
 	return c
+}
+
+// probeNote says what an answer to the first question was about: without that
+// it reads like a fault of the server, which only is older.
+func probeNote(why string) string {
+	return "the newest revision was tried first and not used: " + why
 }
