@@ -43,6 +43,7 @@ type App struct {
 	mu         sync.Mutex
 	adopter    *mcpadapter.Adopter
 	unanswered *gate.Envelope
+	misnamed   []config.Server
 }
 
 // Open loads the configuration, opens the database and makes the session and
@@ -78,6 +79,9 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	}
 	a.trust = newTrust(a)
 	a.Port = &Port{app: a, list: entries}
+	if err := a.noteMisnamed(ctx); err != nil {
+		return nil, errors.Join(err, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
+	}
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report,
@@ -126,8 +130,12 @@ func (a *App) bindings() ([]entry, error) {
 	}
 	out := make([]entry, 0, len(servers))
 	for _, s := range servers {
-		if !s.Valid() && (s.Required || a.opt.Strict) {
+		if !s.Valid() && (s.Required || a.opt.Strict || s.Name == a.opt.Only) {
 			return nil, exit.New(exit.Usage, "%w", s.Faults)
+		}
+		if config.CheckName(s.Name) != nil {
+			a.misnamed = append(a.misnamed, s) // nothing can be called that; a notice says so
+			continue
 		}
 		b, err := a.binding(s)
 		if err != nil {
@@ -187,6 +195,28 @@ func (a *App) answer(ctx context.Context, env gate.Envelope) (gate.Response, boo
 		a.unanswered = &env
 	}
 	return gate.Response{}, false
+}
+
+// RequireEnabled fails, with the way out, when a binding is configured and
+// disabled.
+func (a *App) RequireEnabled(name string) error {
+	if s, ok := a.Port.server(name); ok && !s.Enabled {
+		e := exit.New(exit.ToolError, "server %s is disabled, so its tools are unavailable", name)
+		e.Binding, e.Class = name, "unavailable"
+		return e.WithHint("enable it: looprig mcp enable %s", name)
+	}
+	return nil
+}
+
+// noteMisnamed tells of entries that cannot even be shown as bindings.
+func (a *App) noteMisnamed(ctx context.Context) error {
+	for _, s := range a.misnamed {
+		err := a.Session.Publish(ctx, &event.Notice{Code: "invalid_entry", Level: "error", Text: s.Faults.Error()})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RefusedGate is an error with its exit code when a gate of the run found no

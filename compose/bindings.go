@@ -35,7 +35,7 @@ func (a *App) servers() ([]config.Server, error) {
 	}
 	for _, s := range all {
 		if s.Name == a.opt.Only {
-			s.Required, s.Enabled = true, true
+			s.Required = s.Enabled
 			return []config.Server{s}, nil
 		}
 	}

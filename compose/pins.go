@@ -24,16 +24,45 @@ func OpenPins(home string) (Pins, error) {
 	return Pins{s}, nil
 }
 
-// State says in a word what is pinned of a server's launch.
-func (p Pins) State(name string) string {
-	known, ok := p.store.Lookup(name, pin.LayerLaunch)
-	switch {
-	case !ok:
-		return "unpinned"
-	case known.State == pin.Accepted:
-		return "pinned"
+// State says in a word what is pinned of a server's launch as it is now:
+// "builtin", "pinned", "changed", "refused", "unpinned", or "missing" for a
+// program that cannot be found.
+func (p Pins) State(s config.Server, env []string) string {
+	if s.Builtin != "" {
+		return "builtin"
 	}
-	return "refused"
+	if !s.Valid() {
+		return "-"
+	}
+	fp, err := DescribeLaunch(s, env)
+	if err != nil {
+		return "missing"
+	}
+	return p.Check(s.Name, fp.Digest)
+}
+
+// Check is State for a launch whose fingerprint is known.
+func (p Pins) Check(name, fingerprint string) string {
+	switch p.store.Check(name, pin.LayerLaunch, fingerprint) {
+	case pin.IsAccepted:
+		return "pinned"
+	case pin.IsRefused:
+		return "refused"
+	case pin.Changed:
+		return "changed"
+	case pin.Unknown:
+	}
+	return "unpinned"
+}
+
+// Accepted is the fingerprint that is pinned of a server's launch, with who
+// accepted it and when.
+func (p Pins) Accepted(name string) (fingerprint, who string, when time.Time, ok bool) {
+	known, ok := p.store.Lookup(name, pin.LayerLaunch)
+	if !ok || known.State != pin.Accepted {
+		return "", "", time.Time{}, false
+	}
+	return known.Fingerprint, known.Who, known.When, true
 }
 
 // DescribeLaunch is the fingerprint of what a server would run, with every line

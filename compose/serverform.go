@@ -2,8 +2,10 @@ package compose
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -32,13 +34,21 @@ const (
 
 func stdioKind() integration.SourceKind {
 	one := 1
+	// The directory is part of a launch: what is added here is written down with
+	// the directory of now, so that it is the same launch from everywhere.
+	var cwd json.RawMessage
+	if dir, err := os.Getwd(); err == nil {
+		if raw, err := json.Marshal(dir); err == nil {
+			cwd = raw
+		}
+	}
 	max := 32
 	return integration.SourceKind{Name: kindStdio, Title: "a program on this machine (stdio)", Form: form.Schema{
 		Title: "Server",
 		Fields: []form.Field{
 			{Name: fieldName, Title: "Name", Kind: form.KindText, Required: true, MinLength: &one, MaxLength: &max, Pattern: "^[a-z0-9][a-z0-9_-]*$", Description: "small letters, digits, - and _"},
 			{Name: fieldCommand, Title: "Command", Kind: form.KindText, Required: true, MinLength: &one, Description: "with its arguments; quotes as in a shell, nothing is expanded"},
-			{Name: fieldCwd, Title: "Directory", Kind: form.KindText, Description: "absolute; empty: where looprig runs"},
+			{Name: fieldCwd, Title: "Directory", Kind: form.KindText, Default: cwd, Description: "absolute; part of what is pinned"},
 			{Name: fieldEnv, Title: "Variables", Kind: form.KindText, Description: `NAME=value NAME="a b"; ${VAR} is expanded`},
 			{Name: fieldInherit, Title: "Inherited", Kind: form.KindText, Description: "names of variables to pass on"},
 			{Name: fieldSHA256, Title: "SHA-256", Kind: form.KindText, Description: "of the executable; empty: not checked"},
@@ -60,7 +70,28 @@ func serverFromForm(c integration.Change, env config.Env) (config.Server, error)
 	if err != nil {
 		return config.Server{}, err
 	}
-	return config.ParseServer(name, entry, env)
+	s, err := config.ParseServer(name, entry, env)
+	var faults doc.Faults
+	if errors.As(err, &faults) {
+		return s, fieldErrors(faults)
+	}
+	return s, err
+}
+
+// fieldErrors turns the faults of an entry into errors of the form's fields.
+func fieldErrors(faults doc.Faults) form.Errors {
+	fields := map[string]string{
+		"command": fieldCommand, "args": fieldCommand, "cwd": fieldCwd, "env": fieldEnv, "inheritEnv": fieldInherit,
+		"sha256": fieldSHA256, "scope": fieldScope, "loop": fieldLoop, "visibility": fieldVisibility,
+	}
+	var out form.Errors
+	for _, f := range faults {
+		_, key, _ := strings.Cut(f.Path, ".")
+		key, _, _ = strings.Cut(key, ".")
+		key, _, _ = strings.Cut(key, "[")
+		out = append(out, &form.FieldError{Field: fields[key], Message: f.Message})
+	}
+	return out
 }
 
 type serverEntry struct {

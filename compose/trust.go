@@ -56,6 +56,9 @@ func refused(s config.Server, d mcpadapter.Decision) error {
 		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not started: its launch now has the fingerprint %s", s.Name, d.Fingerprint)
 	}
 	e.Binding, e.Class = s.Name, "untrusted"
+	if d.Changed && s.Cwd == "" {
+		e.Message += `; its entry names no "cwd", and the directory is part of a launch: it may only have been called from elsewhere`
+	}
 	ways := "in the interface, with --tofu, or with an answer"
 	if d.Changed {
 		ways = "in the interface or with an answer" // --tofu takes no second launch for the first

@@ -13,7 +13,7 @@ func (c *command) call() *cobra.Command {
 		Short: "Call one tool through policy, gates, journal and ledger",
 		Example: "  looprig call demo add --arg a=2 --arg b=3\n" +
 			"  looprig call demo add --args '{\"a\":2,\"b\":3}' --query .structured.sum",
-		Args: cobra.ExactArgs(2),
+		Args: takes("BINDING", "TOOL"),
 	}
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error { return c.Call(cmd.Context(), args[0], args[1], f) })
 	l := cmd.Flags()

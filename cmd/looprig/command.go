@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
@@ -76,6 +77,26 @@ func asksForJSON(args []string) bool {
 		}
 	}
 	return false
+}
+
+// takes checks that a command got exactly the arguments that its usage names.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s needs %s: %s is missing", cmd.CommandPath(), strings.Join(names, " and "), names[len(args)])
+		case len(args) > len(names):
+			return fmt.Errorf("%s takes %s and nothing more: what is %q?", cmd.CommandPath(), orNothing(names), args[len(names)])
+		}
+		return nil
+	}
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "no arguments"
+	}
+	return strings.Join(names, " and ")
 }
 
 // group makes a command that only holds others: alone it shows its help, and

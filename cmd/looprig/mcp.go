@@ -9,24 +9,24 @@ import (
 func (c *command) mcp() *cobra.Command {
 	cmd := &cobra.Command{Use: "mcp", Short: "List and change the configured servers", Example: "  looprig mcp list"}
 	list := &cobra.Command{
-		Use: "list", Short: "List the servers; nothing is started", Example: "  looprig mcp list --output json", Args: cobra.NoArgs,
+		Use: "list", Short: "List the servers; nothing is started", Example: "  looprig mcp list --output json", Args: takes(),
 		RunE: c.do(func(*cobra.Command, []string) error { return c.MCPList() }),
 	}
 	c.addOutput(list, "text or json (NDJSON, one server a line)")
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show one server's whole entry and launch", Example: "  looprig mcp get files", Args: cobra.ExactArgs(1),
+		Use: "get NAME", Short: "Show one server's whole entry and launch", Example: "  looprig mcp get files", Args: takes("NAME"),
 		RunE: c.do(func(_ *cobra.Command, args []string) error { return c.MCPGet(args[0]) }),
 	}
 	remove := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a server from the home's mcp.json; its pin is kept", Example: "  looprig mcp remove files", Args: cobra.ExactArgs(1),
+		Use: "remove NAME", Short: "Remove a server from the home's mcp.json; its pin is kept", Example: "  looprig mcp remove files", Args: takes("NAME"),
 		RunE: c.do(func(_ *cobra.Command, args []string) error { return c.MCPRemove(args[0]) }),
 	}
 	enable := &cobra.Command{
-		Use: "enable NAME", Short: "Enable a server", Example: "  looprig mcp enable files", Args: cobra.ExactArgs(1),
+		Use: "enable NAME", Short: "Enable a server", Example: "  looprig mcp enable files", Args: takes("NAME"),
 		RunE: c.do(func(_ *cobra.Command, args []string) error { return c.MCPSwitch(args[0], true) }),
 	}
 	disable := &cobra.Command{
-		Use: "disable NAME", Short: "Disable a server", Example: "  looprig mcp disable files", Args: cobra.ExactArgs(1),
+		Use: "disable NAME", Short: "Disable a server", Example: "  looprig mcp disable files", Args: takes("NAME"),
 		RunE: c.do(func(_ *cobra.Command, args []string) error { return c.MCPSwitch(args[0], false) }),
 	}
 	return c.group(cmd, list, get, c.mcpAdd(), remove, enable, disable)

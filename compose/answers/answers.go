@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,8 @@ func (a *Rule) checkConditions(o *doc.Obj) {
 	}
 }
 
+var fingerprint = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
 func (a *Rule) readAction(o *doc.Obj) {
 	if n := o.Node("submit"); n != nil {
 		a.Action, a.Submit = gate.ActionSubmit, n.JSON()
@@ -193,6 +196,9 @@ func (a *Rule) readAction(o *doc.Obj) {
 	}
 	if a.Gate == gate.KindUntrustedServer && a.Action == gate.ActionAccept && a.Fingerprint == "" {
 		o.Fail("fingerprint", "accepting a server names its exact fingerprint")
+	}
+	if a.Fingerprint != "" && !fingerprint.MatchString(a.Fingerprint) {
+		o.Fail("fingerprint", "a fingerprint is sha256: and 64 hexadecimal digits in lower case; looprig mcp get NAME shows it")
 	}
 }
 

@@ -125,9 +125,10 @@ func TestBatches(t *testing.T) {
 
 func TestHostsAndFingerprintsMatchExactly(t *testing.T) {
 	t.Parallel()
+	fingerprint := "sha256:" + strings.Repeat("a", 64)
 	s := set(t, `
 - {gate: open_url, host: example.com, answer: accept}
-- {gate: untrusted_server, binding: docs, fingerprint: "sha256:aa", answer: accept}
+- {gate: untrusted_server, binding: docs, fingerprint: "`+fingerprint+`", answer: accept}
 `)
 	for target, want := range map[string]bool{
 		"https://example.com": true, "https://example.com.evil.test": false, "https://evil.test": false, "https://sub.example.com": false,
@@ -137,11 +138,11 @@ func TestHostsAndFingerprintsMatchExactly(t *testing.T) {
 			t.Errorf("%s: answered %t with %s", target, ok, resp.Action)
 		}
 	}
-	server := gate.Envelope{Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: "docs"}, Prompt: gate.Prompt{Fingerprint: "sha256:aa"}}
-	if resp, ok := s.Answer(t.Context(), server); !ok || resp.Action != gate.ActionAccept || resp.Fingerprint != "sha256:aa" {
+	server := gate.Envelope{Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: "docs"}, Prompt: gate.Prompt{Fingerprint: fingerprint}}
+	if resp, ok := s.Answer(t.Context(), server); !ok || resp.Action != gate.ActionAccept || resp.Fingerprint != fingerprint {
 		t.Errorf("answered %t with %+v", ok, resp)
 	}
-	server.Prompt.Fingerprint = "sha256:ab"
+	server.Prompt.Fingerprint = fingerprint[:len(fingerprint)-1] + "b"
 	if _, ok := s.Answer(t.Context(), server); ok {
 		t.Error("another fingerprint was accepted")
 	}

@@ -64,6 +64,9 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 		return err
 	}
 	err = c.withApp(ctx, opt, false, func(ctx context.Context, a *compose.App) error {
+		if err := a.RequireEnabled(binding); err != nil {
+			return err
+		}
 		args := raw
 		if args == nil {
 			if args, err = argsOf(a, binding, name, f.Args); err != nil {

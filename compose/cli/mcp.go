@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/looprig/looprig/compose"
@@ -78,11 +79,12 @@ func (c *CLI) printLaunch(home string, srv config.Server) error {
 	for _, line := range l.Lines {
 		fmt.Fprintf(c.Stdout, "%-12s %s\n", line.Label, safetext.ToLineN(line.Value, 1<<20))
 	}
-	if l.Mutable != "" {
-		fmt.Fprintf(c.Stdout, "%-12s %s\n", "warning", safetext.ToLine(l.Mutable))
+	state := pins.Check(srv.Name, l.Digest)
+	if err := c.printf("%-12s %s (%s)\n", "fingerprint", l.Digest, state); err != nil || state != "changed" {
+		return err
 	}
-	_, err = fmt.Fprintf(c.Stdout, "%-12s %s (%s)\n", "fingerprint", l.Digest, pins.State(srv.Name))
-	return err
+	old, who, when, _ := pins.Accepted(srv.Name)
+	return c.printf("%-12s %s, by %s on %s\n", "accepted was", old, safetext.ToLine(who), when.Local().Format("2006-01-02 15:04"))
 }
 
 // MCPAddOptions are the flags of mcp add.
@@ -108,7 +110,7 @@ func (c *CLI) MCPList() error {
 		return err
 	}
 	for _, srv := range f.Servers {
-		if err := c.printServer(srv, pins.State(srv.Name)); err != nil {
+		if err := c.printServer(srv, pins.State(srv, c.Env)); err != nil {
 			return err
 		}
 	}
@@ -166,6 +168,15 @@ func (c *CLI) MCPAdd(name, command string, args []string, f MCPAddOptions) error
 	}
 	if command == "" {
 		return exit.New(exit.Usage, "what should %q run? looprig mcp add %s -- COMMAND ARGS…", name, name)
+	}
+	if f.Cwd == "" {
+		// The directory is part of a launch: written down, the launch is the same
+		// from everywhere.
+		dir, err := os.Getwd()
+		if err != nil {
+			return exit.New(exit.Usage, "the working directory is gone: give --cwd: %w", err)
+		}
+		f.Cwd = dir
 	}
 	entry := map[string]any{"type": "stdio", "command": command}
 	if len(args) > 0 {

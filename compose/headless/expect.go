@@ -17,8 +17,12 @@ import (
 // ExpectTimeout bounds the evaluation of one expression.
 const ExpectTimeout = 2 * time.Second
 
-// MaxShownValue bounds what a failed expectation shows of a value.
-const MaxShownValue = 4 << 10
+// MaxShownValue bounds what a failed expectation records of a value,
+// maxShownInMessage what its message shows.
+const (
+	MaxShownValue     = 4 << 10
+	maxShownInMessage = 400
+)
 
 // Expect is one jq expression that must yield exactly one true.
 type Expect struct {
@@ -143,16 +147,23 @@ func (e Expect) holds(ctx context.Context, input any) (bool, any, string) {
 	if got[0] == true {
 		return true, true, ""
 	}
-	return false, got[0], "the expression yields " + shown(got[0])
+	why := "the expression yields " + shown(got[0])
+	if _, boolean := got[0].(bool); !boolean && assignment.MatchString(e.Text) {
+		why += " (to compare, write ==)"
+	}
+	return false, got[0], why
 }
+
+// assignment finds a single = that was probably meant to compare.
+var assignment = regexp.MustCompile(`[^=!<>|+*/%-]=[^=]`)
 
 func shown(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "a value that is not JSON"
 	}
-	if len(b) > MaxShownValue {
-		return fmt.Sprintf("%s… (%d bytes)", bytes.ToValidUTF8(b[:MaxShownValue], nil), len(b))
+	if len(b) > maxShownInMessage {
+		return fmt.Sprintf("%s… (%d bytes)", bytes.ToValidUTF8(b[:maxShownInMessage], nil), len(b))
 	}
 	return string(b)
 }

@@ -28,6 +28,9 @@ type Result struct {
 	DurationMS int64                 `json:"duration_ms"`
 
 	turnCode string
+	// integrity says that what a change would have started is not what was
+	// accepted.
+	integrity bool
 }
 
 // ToolResult is one call of a turn.
@@ -64,7 +67,8 @@ type NoticeResult struct {
 // FromTurn makes the result of a turn: that of its call for an operator's
 // call, else that of the whole turn.
 func FromTurn(t session.TurnResult, operatorCall bool) *Result {
-	res := &Result{Text: t.Text, Outcome: tool.OK, Content: []content.Block{}, Tools: []ToolResult{}}
+	res := &Result{Text: t.Text, Outcome: tool.OK, Content: []content.Block{}, Tools: []ToolResult{},
+		Gates: []GateResult{}, Notices: []NoticeResult{}, Bindings: []integration.Binding{}, DurationMS: t.Duration.Milliseconds()}
 	for _, c := range t.Calls {
 		res.Tools = append(res.Tools, ToolResult{
 			Name: c.ModelName, Tool: c.Tool.String(), Outcome: c.Outcome, Reason: c.Reason, Text: c.Text(),

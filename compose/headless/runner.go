@@ -150,10 +150,21 @@ func (r *Runner) judge(ctx context.Context, i int, s Step, res *Result, input an
 			return r.located(s, err)
 		}
 		if !ok && failed == nil {
-			failed = exit.New(exit.Expectation, "%s:%d: expected %s: %s", r.opt.Script.File, e.Line, e.Text, why)
+			failed = exit.New(exit.Expectation, "%s:%d: expected %s: %s%s", r.opt.Script.File, e.Line, e.Text, why, unansweredNote(res))
 		}
 	}
 	return failed
+}
+
+// unansweredNote names a gate that found no answer: it often explains what an
+// expectation misses.
+func unansweredNote(res *Result) string {
+	for _, g := range res.Gates {
+		if g.Reason == gate.ReasonPolicy {
+			return fmt.Sprintf("; a %s gate of %s was refused: %s", g.Kind, first(g.Binding, "the session"), first(g.Detail, string(g.Reason)))
+		}
+	}
+	return ""
 }
 
 // unexpected is the failure of a step that says nothing of its outcome.
@@ -171,6 +182,12 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 		e := exit.New(CodeOf(outcome), "%s:%d: the %s step ended %s: %s", r.opt.Script.File, s.Line, s.Kind, outcome, reason)
 		if res.turnCode == session.CodeLimitSteps || res.turnCode == session.CodeLimitCalls {
 			e.Code, e.Name = exit.Limit, exit.Limit.String()
+		}
+		if res.turnCode == session.CodeModelError && r.opt.Scripted != nil {
+			e.Code, e.Name = exit.Usage, exit.Usage.String() // the script's own replies ran out
+		}
+		if res.integrity {
+			e.Code, e.Name = exit.Integrity, exit.Integrity.String()
 		}
 		return e
 	}

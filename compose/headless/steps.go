@@ -58,8 +58,12 @@ func done(err error) (*Result, error) {
 		return res, err
 	}
 	res.Outcome, res.Reason, res.IsError = tool.Failed, failure.Error(), true
-	if failure.Class == "untrusted" {
+	switch failure.Class {
+	case "untrusted":
 		res.Outcome = tool.Denied
+	case "integrity":
+		res.integrity = true
+	default:
 	}
 	return res, nil
 }
@@ -252,8 +256,8 @@ func (r *Runner) wait(ctx context.Context, s Step) (*Result, error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, exit.New(exit.Limit, "binding %s did not become %s generation %d within %s: it is %s generation %d (%s)",
-				s.Binding, s.State, s.Generation, s.Timeout, b.State, b.Generation, b.Reason)
+			return nil, exit.New(exit.Limit, "binding %s did not become %s generation %d within %s: it is %s generation %d: %s",
+				s.Binding, first(s.State, "ready"), s.Generation, s.Timeout, b.State, b.Generation, first(b.Reason, b.Code))
 		}
 	}
 }
