@@ -96,6 +96,7 @@ func TestTerminalServerKilled(t *testing.T) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	x.see("outcome unknown")
+	w.await("the second start", patience, func() bool { return len(w.log("fx").Received("tools/list")) > 1 })
 	x.see("●1", "gen") // it comes back by itself
 	x.line("/call fx quick {}")
 	x.see("quick", "✔ ok")
