@@ -3,6 +3,7 @@ package tui
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sort"
 	"strings"
 
@@ -103,11 +104,11 @@ func (m *model) callCommand(rest string) tea.Cmd {
 	}
 	def, err := m.o.Session.Resolve(spelling)
 	if err != nil {
-		m.say(err.Error())
+		m.say(m.unknownTool(spelling, err))
 		return nil
 	}
-	if args != "" && !json.Valid([]byte(args)) {
-		m.say("the arguments are not valid JSON")
+	if fault := jsonFault(args); fault != "" {
+		m.say(fault)
 		return nil
 	}
 	m.cp.Take()
@@ -115,6 +116,58 @@ func (m *model) callCommand(rest string) tea.Cmd {
 		return m.sendCall(def.Name, json.RawMessage(args))
 	}
 	return m.askDefinition(def)
+}
+
+// unknownTool says that no tool is called so, and which may have been meant:
+// those that are alike, or else those of the binding that was named.
+func (m *model) unknownTool(spelling string, err error) string {
+	const most = 6
+	var unknown *tool.UnknownToolError
+	if !errors.As(err, &unknown) || len(unknown.Suggestions) > 0 {
+		return err.Error()
+	}
+	binding, _, _ := strings.Cut(spelling, " ")
+	var names []string
+	for _, d := range m.o.Session.Tools() {
+		if d.Identity.Binding == binding {
+			names = append(names, string(safetext.Ident(d.Identity.Name)))
+		}
+	}
+	if len(names) == 0 {
+		return err.Error() + "; /tools lists them all"
+	}
+	text := err.Error() + "; " + string(safetext.Ident(binding)) + " has " + strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += ", …; /tools lists them all"
+	}
+	return text
+}
+
+// jsonFault says where arguments break, or "".
+func jsonFault(args string) string {
+	if args == "" {
+		return ""
+	}
+	var doc json.RawMessage
+	err := json.Unmarshal([]byte(args), &doc)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return ""
+	case !errors.As(err, &syntax):
+		return "the arguments are not JSON: " + err.Error()
+	case int(syntax.Offset) >= len(args) && strings.Contains(syntax.Error(), "unexpected end"):
+		return "the arguments are not JSON: they end too early, after " + quoteEnd(args)
+	}
+	at := min(max(int(syntax.Offset)-1, 0), len(args))
+	return fmt.Sprintf("the arguments are not JSON at byte %d, %q: %s", at+1, string(safetext.ToLineN(args[at:], 16)), syntax.Error())
+}
+
+// quoteEnd is the end of a text, in quotes.
+func quoteEnd(s string) string {
+	const most = 16
+	r := []rune(string(safetext.ToLine(s)))
+	return fmt.Sprintf("%q", string(r[max(len(r)-most, 0):]))
 }
 
 func (m *model) sendCall(name string, args json.RawMessage) tea.Cmd {

@@ -85,8 +85,11 @@ func (m *model) stamp(h *event.Header) time.Time {
 }
 
 func messageKey(h *event.Header, step int) string {
-	return fmt.Sprintf("%s/%s/%d", h.Loop, h.Turn, step)
+	return fmt.Sprintf("%s%d", turnKey(h), step)
 }
+
+// turnKey is what the keys of a turn's messages start with.
+func turnKey(h *event.Header) string { return h.Loop + "/" + h.Turn + "/" }
 
 func (m *model) turnStarted(e *event.TurnStarted) {
 	for i, q := range m.queued {
@@ -97,7 +100,7 @@ func (m *model) turnStarted(e *event.TurnStarted) {
 	}
 	m.turns[e.Loop] = turn{id: e.Turn, started: e.Time, user: e.Kind != "call"}
 	if e.Kind != "call" && e.Text != "" {
-		m.tr.User(e.Time, e.Loop, e.Text)
+		m.tr.Asked(e.Time, e.Loop, turnKey(&e.Header), e.Text)
 	}
 }
 
@@ -120,7 +123,7 @@ func (m *model) message(e *event.MessageCompleted, line []byte) tea.Cmd {
 	if e.Role != content.RoleAssistant {
 		return nil
 	}
-	text := content.PlainText(e.Content)
+	text := transcript.Plain(e.Content)
 	if t, ok := m.turns[e.Loop]; ok && text != "" {
 		t.spoke = true
 		m.turns[e.Loop] = t
@@ -181,7 +184,7 @@ func (m *model) sourceEvent(e event.Event) {
 		}
 		m.notice(h, e.Binding, text, stateLevel(e.State))
 	case *event.CatalogCandidate:
-		m.notice(h, e.Binding, fmt.Sprintf("gen %d found %s", e.Generation, changeText(e.CatalogChange)), "info")
+		m.notice(h, e.Binding, fmt.Sprintf("gen %d found: %s", e.Generation, itemsText(e.CatalogChange)), "info")
 	case *event.CatalogAdopted:
 		m.catalogAdopted(h, e.CatalogChange)
 	case *event.CatalogRejected:
@@ -249,6 +252,18 @@ func changeText(c event.CatalogChange) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// itemsText is changeText that says what it counts: tools, prompts, resources
+// and templates together.
+func itemsText(c event.CatalogChange) string {
+	switch n := len(c.Added) + len(c.Changed) + len(c.Removed); n {
+	case 0:
+		return "nothing new"
+	case 1:
+		return changeText(c) + " item"
+	}
+	return changeText(c) + " items"
 }
 
 func changedNames(c event.CatalogChange) string {

@@ -101,7 +101,9 @@ func (s *Screen) Key(k tea.KeyPressMsg, keys *keymap.Map, d Data) Action {
 	case keymap.BindingFilter:
 		s.filtering, s.detail = true, false
 	case keymap.BindingDetail:
-		s.detail = !s.detail
+		_, any := s.Selected(d)
+		s.detail = !s.detail && any
+		s.pager = list.Pager{}
 	case keymap.Back:
 		switch {
 		case s.detail:
@@ -193,8 +195,7 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 		}
 		head = cells.Spread(th.Heading.Render(" Bindings ")+th.Accent.Render(q), status.Counts(d.Bindings, th, false)+" ", w)
 	}
-	hint := th.Muted.Render(" " + keys.HintFit(w-1, "binding.add=add", "binding.toggle=on/off", "binding.replace=replace", "binding.remove=remove",
-		"binding.reconnect=reconnect", "binding.detail=detail", "binding.filter=filter", "binding.catalog=catalog", "bindings.help=help", "app.back=back"))
+	hint := th.Muted.Render(" " + s.hint(keys, w-1))
 	room := max(h-3, 1)
 	var body []string
 	b, any := s.Selected(d)
@@ -213,6 +214,18 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 	return cells.Block(append(out, hint), w, h)
 }
 
+// hint is the footer: esc and help are never left out.
+func (s *Screen) hint(keys *keymap.Map, w int) string {
+	switch {
+	case s.filtering:
+		return "type to filter · ⏎ keeps it · esc clears it"
+	case s.detail:
+		return keys.HintEnds(w, []string{"app.back=list", "bindings.help=help"}, "list.down=scroll", "list.page_down=page", "binding.catalog=catalog", "binding.reconnect=reconnect", "binding.toggle=on/off")
+	}
+	return keys.HintEnds(w, []string{"app.back=back", "bindings.help=help"}, "binding.add=add", "binding.toggle=on/off", "binding.replace=replace", "binding.remove=remove",
+		"binding.reconnect=reconnect", "binding.detail=detail", "binding.catalog=catalog", "binding.filter=filter")
+}
+
 func (s *Screen) columns(d Data, th *theme.Theme, w, h int) []string {
 	lw := max(w*9/16, 56)
 	rw := w - lw - 2
@@ -223,6 +236,9 @@ func (s *Screen) columns(d Data, th *theme.Theme, w, h int) []string {
 	}
 	right = cells.Block(right, rw, h)
 	bar := th.Rule.Render("│")
+	if s.detail { // the keys scroll the right side now
+		bar = th.Accent.Render("┃")
+	}
 	out := make([]string, h)
 	for i := range out {
 		out[i] = left[i] + bar + " " + right[i]
@@ -249,7 +265,11 @@ func (s *Screen) table(d Data, th *theme.Theme, w, h int) []string {
 	out := []string{th.Muted.Render(cells.Cut(fmt.Sprintf("   %s %s %5s %5s %6s  %s", cells.Fit("NAME", nameW), cells.Fit("STATE", 15), "GEN", "TOOLS", "AGE", "SOURCE"), w))}
 	found := s.found(d)
 	if len(found) == 0 {
-		return append(out, th.Muted.Render("   no binding; a adds one"))
+		none := "   no binding; a adds one"
+		if len(s.query) > 0 {
+			none = "   nothing matches; esc clears the filter"
+		}
+		return append(out, th.Muted.Render(cells.Cut(none, w)))
 	}
 	at := s.index(found)
 	rows := max(h-1, 1)

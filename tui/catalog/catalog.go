@@ -96,7 +96,8 @@ func (s *Screen) Key(k tea.KeyPressMsg, keys *keymap.Map, d Data) Action {
 	case keymap.CatalogFilter:
 		s.filtering, s.detail = true, false
 	case keymap.CatalogDetail:
-		s.detail = !s.detail
+		_, any := s.Selected(d)
+		s.detail = !s.detail && any
 		s.pager = list.Pager{}
 	case keymap.CatalogCall:
 		if it, ok := s.Selected(d); ok && it.Kind == "tool" && it.Withheld == "" {
@@ -173,7 +174,10 @@ func (s *Screen) moveKey(k tea.KeyPressMsg, keys *keymap.Map, d Data) {
 
 // View lays the screen out: exactly h lines of exactly w cells.
 func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []string {
-	left := th.Heading.Render(" Catalog") + th.Muted.Render(" · ") + string(safetext.Ident(d.Binding))
+	left := th.Heading.Render(" Catalog")
+	if d.Binding != "" {
+		left += th.Muted.Render(" · ") + string(safetext.Ident(d.Binding))
+	}
 	right := ""
 	if c := d.Catalog; c != nil {
 		left += th.Muted.Render(fmt.Sprintf(" · gen %d", c.Generation))
@@ -184,13 +188,17 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 	if s.filtering || len(s.query) > 0 {
 		left += th.Accent.Render("  /" + string(s.query))
 	}
-	hint := th.Muted.Render(" " + keys.HintFit(w-1, "catalog.call=call", "catalog.detail=detail", "catalog.filter=filter", "catalog.next_binding=next binding", "catalog.help=help", "app.back=back"))
+	hint := th.Muted.Render(" " + s.hint(keys, w-1))
 	room := max(h-3, 1)
 	var body []string
 	it, any := s.Selected(d)
 	switch {
+	case d.Binding == "":
+		body = []string{th.Muted.Render(cells.Cut("   there is no binding yet; F2 lists them and adds one", w))}
 	case d.Catalog == nil:
 		body = []string{th.Muted.Render("   this binding has no catalog yet")}
+	case !any && len(s.query) > 0:
+		body = []string{th.Muted.Render(cells.Cut("   nothing matches; esc clears the filter", w))}
 	case !any:
 		body = []string{th.Muted.Render("   nothing here")}
 	case s.detail && w < wide:
@@ -206,6 +214,17 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 	return cells.Block(append(out, hint), w, h)
 }
 
+// hint is the footer: esc and help are never left out.
+func (s *Screen) hint(keys *keymap.Map, w int) string {
+	switch {
+	case s.filtering:
+		return "type to filter · ⏎ keeps it · esc clears it"
+	case s.detail:
+		return keys.HintEnds(w, []string{"app.back=list", "catalog.help=help"}, "list.down=scroll", "list.page_down=page", "catalog.call=call")
+	}
+	return keys.HintEnds(w, []string{"app.back=back", "catalog.help=help"}, "catalog.call=call", "catalog.detail=detail", "catalog.filter=filter", "catalog.next_binding=next binding")
+}
+
 func counts(items []integration.Item) string {
 	n := map[string]int{}
 	for _, it := range items {
@@ -219,9 +238,13 @@ func (s *Screen) columns(it integration.Item, d Data, th *theme.Theme, w, h int)
 	rw := w - lw - 2
 	left := cells.Block(s.rows(d, th, lw, h), lw, h)
 	right := cells.Block(s.pager.View(th, s.lay(it, d, th, rw), rw, h), rw, h)
+	bar := th.Rule.Render("│")
+	if s.detail { // the keys scroll the right side now
+		bar = th.Accent.Render("┃")
+	}
 	out := make([]string, h)
 	for i := range out {
-		out[i] = left[i] + th.Rule.Render("│") + " " + right[i]
+		out[i] = left[i] + bar + " " + right[i]
 	}
 	return out
 }

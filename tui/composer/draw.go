@@ -1,6 +1,7 @@
 package composer
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -72,6 +73,9 @@ func (c *Composer) menu(th *theme.Theme, w int) []string {
 			line = th.Selected.Render(cells.Fit(cells.Spread("▸ "+c.found[i].Text, cells.Cut(c.found[i].Note, w/2), w), w))
 		}
 		out = append(out, line)
+	}
+	if below := len(c.found) - first - maxRows; below > 0 {
+		out = append(out, th.Muted.Render(cells.Cut(fmt.Sprintf("  +%d more", below), w)))
 	}
 	return out
 }

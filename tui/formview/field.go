@@ -13,7 +13,7 @@ import (
 	"github.com/looprig/looprig/tui/theme"
 )
 
-// maxRows is how many options of a choice are visible at once.
+// maxRows is how many options of a multi choice are visible at once.
 const maxRows = 8
 
 // field is one field with what the person did to it.
@@ -29,6 +29,7 @@ type field struct {
 	pick, first   int   // of a single choice
 	picks, start  []int // of a multi choice
 	cursor        int   // row of a multi choice, which huh forgets when it is built anew
+	rows          int   // options of a single choice that were visible last
 
 	widget huh.Field // built while the field has the focus
 	broken bool      // the widget panicked: the field is plain text now
@@ -239,8 +240,12 @@ func (fl *field) reset(w int, th *theme.Theme) {
 
 // key gives a key press to the widget.
 func (fl *field) key(k tea.KeyPressMsg) {
-	if fl.broken {
+	switch {
+	case fl.broken:
 		fl.plainKey(k)
+		return
+	case fl.picking():
+		fl.pickKey(k)
 		return
 	}
 	fl.track(k)
@@ -265,6 +270,9 @@ func (fl *field) track(k tea.KeyPressMsg) {
 func (fl *field) paste(s string) {
 	if fl.broken {
 		fl.text += string(safetext.ToLine(s))
+		return
+	}
+	if fl.picking() {
 		return
 	}
 	fl.guard(func() { fl.widget.Update(tea.PasteMsg{Content: s}) })

@@ -1,12 +1,12 @@
-// Package formview asks for the fields of a form.Schema. The widgets are huh's;
-// everything around them is this package's own driver: the order of fields,
+// Package formview asks for the fields of a form.Schema. The widgets of texts,
+// multi choices and raw JSON are huh's; single choices and everything around them is this package's own driver: the order of fields,
 // paging, validation, submit, decline and cancel, heights, and the rule that a
 // field which nobody touched is not sent.
 //
 // The driver exists because a form is written by a server. huh's own form panics
 // without fields, its multi-select panics after a filter without match and
-// mixes up equal titles, its select writes the first option before any key, and
-// it knows neither numbers, nor "unset", nor declining. So: a form without
+// mixes up equal titles, its select hides options that fit and writes the first
+// one before any key, and it knows neither numbers, nor "unset", nor declining. So: a form without
 // fields is refused here (it is a confirmation), filters are off, labels are made
 // unique, optional choices have an explicit "leave unset", numbers stay text
 // until they are submitted, widgets are rebuilt on every change of size, only
@@ -70,8 +70,9 @@ type Form struct {
 	fields []*field
 	focus  int // len(fields) is the submit row
 	width  int
-	top    int // first visible line of the body
-	fault  string
+	height int      // of the body
+	top    int      // first visible line of the body
+	fault  []string // what is wrong with the whole answer
 	value  json.RawMessage
 	head   head
 }
@@ -202,7 +203,7 @@ func (f *Form) check(fl *field) {
 // submit validates every field and then the whole object. The first field that
 // does not fit gets the focus.
 func (f *Form) submit() Outcome {
-	f.fault = ""
+	f.fault = nil
 	values := form.Values{}
 	bad := -1
 	for i, fl := range f.fields {
@@ -240,14 +241,15 @@ func (f *Form) SetError(err error) {
 	case errors.As(err, &one):
 		all = form.Errors{one}
 	default:
-		f.fault = string(safetext.ToLine(err.Error()))
+		f.fault = []string{string(safetext.ToLine(err.Error()))}
 		return
 	}
+	f.fault = nil
 	focused := false
 	for _, fe := range all {
 		i := f.index(fe.Field)
 		if i < 0 {
-			f.fault = string(safetext.ToLine(fe.Error()))
+			f.fault = append(f.fault, string(safetext.ToLine(fe.Error())))
 			continue
 		}
 		f.fields[i].err = string(safetext.ToLine(fe.Message))

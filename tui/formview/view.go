@@ -27,8 +27,29 @@ func (f *Form) View(w, h int) []string {
 		f.width = inner
 		f.rebuild()
 	}
+	faults := f.faults(w, h/2)
+	h = max(h-len(faults), 1)
+	f.height = h
 	body, from, to := f.body(w)
 	f.scroll(len(body), from, to, h)
+	return append(faults, f.visible(body, w, h)...)
+}
+
+// faults are the lines above everything that say what is wrong with the whole
+// answer; they do not scroll away.
+func (f *Form) faults(w, most int) []string {
+	var out []string
+	for _, s := range f.fault {
+		for _, l := range cells.Wrap(theme.SymbolBad+" "+s, w) {
+			if len(out) < most {
+				out = append(out, f.o.Theme.Bad.Render(cells.Cut(l, w)))
+			}
+		}
+	}
+	return out
+}
+
+func (f *Form) visible(body []string, w, h int) []string {
 	out := body[f.top:min(f.top+h, len(body))]
 	if h > 4 && f.top+h < len(body) {
 		out = append(out[:len(out)-1:len(out)-1], f.o.Theme.Muted.Render(cells.Cut(fmt.Sprintf("↓ %d more lines", len(body)-f.top-h+1), w)))
@@ -74,14 +95,6 @@ func (f *Form) body(w int) (lines []string, from, to int) {
 		from, to = len(lines), len(lines)
 	}
 	lines = append(lines, f.submitLine(w))
-	if f.fault != "" {
-		for _, l := range cells.Wrap(theme.SymbolBad+" "+f.fault, w) {
-			lines = append(lines, th.Bad.Render(l))
-		}
-		if f.focus == len(f.fields) {
-			to = len(lines) - 1
-		}
-	}
 	return lines, from, to
 }
 
@@ -195,7 +208,7 @@ func (f *Form) focused(fl *field, w int) []string {
 			out = append(out, th.Muted.Render("  "+l))
 		}
 	}
-	out = append(out, fl.draw(w, th)...)
+	out = append(out, fl.draw(w, f.height-len(out)-2, th)...)
 	if full := fl.fullLabel(w - 8); full != "" {
 		out = append(out, f.describe(full, w)...)
 	}
@@ -239,8 +252,11 @@ func (fl *field) fullLabel(w int) string {
 	return fl.options[at].label
 }
 
-// draw is the widget's own lines.
-func (fl *field) draw(w int, th *theme.Theme) []string {
+// draw is the widget's own lines; a choice takes at most most of them.
+func (fl *field) draw(w, most int, th *theme.Theme) []string {
+	if fl.picking() {
+		return fl.drawPick(w, most, th)
+	}
 	if fl.widget != nil {
 		view := ""
 		fl.guard(func() { view = fl.widget.View() })

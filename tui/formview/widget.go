@@ -22,7 +22,7 @@ const (
 // open builds the widget for the width. What the person did so far is in the
 // field, so building again loses nothing but the position of the cursor.
 func (fl *field) open(w int, th *theme.Theme) {
-	if fl.broken {
+	if fl.broken || fl.picking() {
 		return
 	}
 	fl.guard(func() {
@@ -45,10 +45,6 @@ func (fl *field) close() { fl.widget = nil }
 // every row that it measures.
 func (fl *field) build(w int, th huh.Theme) huh.Field {
 	switch fl.f.Kind {
-	case form.KindBoolean, form.KindChoice:
-		s := huh.NewSelect[int]()
-		s.WithTheme(th)
-		return s.Value(&fl.pick).Options(fl.huhOptions(w - 4)...)
 	case form.KindMulti:
 		m := huh.NewMultiSelect[int]().Filterable(false)
 		m.WithTheme(th)
@@ -94,11 +90,6 @@ func keys() *huh.KeyMap {
 	m.Quit = off()
 	m.Input = huh.InputKeyMap{AcceptSuggestion: off(), Next: off(), Prev: off(), Submit: off()}
 	m.Text = huh.TextKeyMap{Next: off(), Prev: off(), Submit: off(), Editor: off(), NewLine: on("enter", "ctrl+j", "alt+enter", "shift+enter")}
-	m.Select = huh.SelectKeyMap{
-		Next: off(), Prev: off(), Submit: off(), Filter: off(), SetFilter: off(), ClearFilter: off(), Left: off(), Right: off(),
-		Up: on("up", "k"), Down: on("down", "j"), HalfPageUp: on("pgup"), HalfPageDown: on("pgdown"),
-		GotoTop: on("home", "g"), GotoBottom: off(),
-	}
 	m.MultiSelect = huh.MultiSelectKeyMap{
 		Next: off(), Prev: off(), Submit: off(), Filter: off(), SetFilter: off(), ClearFilter: off(), SelectAll: off(), SelectNone: off(),
 		Up: on("up", "k"), Down: on("down", "j"), HalfPageUp: off(), HalfPageDown: off(),
@@ -114,7 +105,6 @@ func styles(th *theme.Theme) huh.Theme {
 	f := &s.Focused
 	f.Base, f.Card = lipgloss.NewStyle(), lipgloss.NewStyle()
 	f.Title, f.Description = th.Bold, th.Muted
-	f.SelectSelector = th.Accent.SetString("▸ ")
 	f.MultiSelectSelector = th.Accent.SetString("▸ ")
 	f.SelectedOption, f.UnselectedOption, f.Option = th.Accent, th.Text, th.Text
 	f.SelectedPrefix, f.UnselectedPrefix = th.Accent.SetString("[x] "), th.Text.SetString("[ ] ")

@@ -119,6 +119,14 @@ func (g *Gate) row(text string, i, w int) string {
 	return cells.Cut("  "+text, w)
 }
 
+// urlSays labels the choices of an address with what they answer.
+var urlSays = map[keymap.ID]string{
+	keymap.URLOpen:    "Open in the browser and answer accepted",
+	keymap.URLCopy:    "Copy it and answer accepted",
+	keymap.URLDecline: "Answer declined, open nothing",
+	keymap.URLCancel:  "Answer cancelled, open nothing",
+}
+
 func (g *Gate) buttons(w int) []string {
 	ids := []keymap.ID{keymap.ConfirmYes, keymap.ConfirmNo, keymap.ConfirmCancel}
 	switch g.env.Kind {
@@ -134,7 +142,11 @@ func (g *Gate) buttons(w int) []string {
 	var out []string
 	for _, id := range ids {
 		a, _ := g.o.Keys.Action(id)
-		out = append(out, cells.Cut("  "+g.o.Theme.Key.Render(cells.Fit(a.Key(), 4))+" "+a.Title, w))
+		title := a.Title
+		if says := urlSays[id]; says != "" {
+			title = says
+		}
+		out = append(out, cells.Cut("  "+g.o.Theme.Key.Render(cells.Fit(a.Key(), 4))+" "+title, w))
 	}
 	return out
 }

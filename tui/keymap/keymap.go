@@ -273,6 +273,17 @@ func (m *Map) HintFit(w int, entries ...string) string {
 	return out
 }
 
+// HintEnds is HintFit that keeps its last entries whatever else fits.
+func (m *Map) HintEnds(w int, ends []string, entries ...string) string {
+	end := m.HintFit(w, ends...)
+	if rest := m.HintFit(w-cells.Width(end)-3, entries...); rest != "" && end != "" {
+		return rest + " · " + end
+	} else if end == "" {
+		return rest
+	}
+	return end
+}
+
 func (m *Map) hint(entry string) string {
 	id, word, _ := strings.Cut(entry, "=")
 	a, ok := m.Action(ID(id))

@@ -4,6 +4,7 @@
 package list
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -131,12 +132,23 @@ func (p *Picker) Selected() (Entry, bool) {
 func (p *Picker) View(th *theme.Theme, w, h int) []string {
 	out := []string{th.Accent.Render("> ") + cells.Cut(string(p.query), w-3) + th.Accent.Render("▏"), ""}
 	rows := min(max(h-3, 1), max(len(p.found), 1))
+	cut := rows < len(p.found) && rows > 1
+	if cut {
+		rows--
+	}
 	p.top = max(min(p.top, p.at), p.at-rows+1, 0)
 	if len(p.found) == 0 {
 		return append(out, th.Muted.Render("nothing matches"))
 	}
 	for i := p.top; i < min(p.top+rows, len(p.found)); i++ {
 		out = append(out, p.row(th, p.entries[p.found[i]], i == p.at, w))
+	}
+	if cut { // an empty line at the end keeps the height
+		more := ""
+		if below := len(p.found) - p.top - rows; below > 0 {
+			more = fmt.Sprintf("  +%d more", below)
+		}
+		out = append(out, th.Muted.Render(cells.Cut(more, w)))
 	}
 	if e, ok := p.Selected(); ok && e.Disabled != "" && h > 4 {
 		out = append(out, th.Muted.Render(cells.Cut(theme.SymbolOff+" "+e.Disabled, w)))

@@ -113,6 +113,9 @@ func layBlock(b content.Block, w int) []string {
 	describe := func(parts ...string) []string {
 		return wrapBlock(strings.Join(parts, " "), w)
 	}
+	if b.Blob != "" {
+		return describe(Stored(b))
+	}
 	switch b.Kind {
 	case content.KindText, content.KindReasoning:
 		return wrapBlock(b.Text, w)
@@ -131,6 +134,30 @@ func layBlock(b content.Block, w int) []string {
 	default:
 	}
 	return append(describe("a block of kind", string(safetext.Ident(string(b.Kind)))), wrapBlock(compact(b.JSON), w)...)
+}
+
+// Stored says what a block is whose body is stored apart, and where to find it:
+// "65.0 KiB of text/plain, kept in the journal (sha256:…)". It is clean.
+func Stored(b content.Block) string {
+	what := mime(b)
+	if what == "" {
+		what = string(safetext.Ident(string(b.Kind)))
+	}
+	if b.URI != "" {
+		what += " from " + string(safetext.Ident(b.URI))
+	}
+	return binary(b.Bytes) + " of " + what + ", kept in the journal (" + string(safetext.Ident(b.Blob)) + ")"
+}
+
+// binary writes the size of a body whose limit is in powers of two.
+func binary(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 func mime(b content.Block) string {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/looprig/looprig/harness/content"
@@ -113,7 +114,7 @@ func (it *Item) Text() string {
 func (it *Item) Raw() []byte { return it.raw }
 
 func callText(c *Call) string {
-	s := content.PlainText(c.Content)
+	s := Plain(c.Content)
 	if s == "" && len(c.Data) > 0 {
 		s = string(c.Data)
 	}
@@ -121,4 +122,19 @@ func callText(c *Call) string {
 		s = c.Reason
 	}
 	return s
+}
+
+// Plain is the text of blocks; one whose body is stored apart is named in its
+// place.
+func Plain(blocks []content.Block) string {
+	var out []string
+	for _, b := range blocks {
+		switch {
+		case b.Blob != "":
+			out = append(out, Stored(b))
+		case b.Kind == content.KindText:
+			out = append(out, b.Text)
+		}
+	}
+	return strings.Join(out, "\n")
 }

@@ -10,6 +10,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/looprig/looprig/harness/content"
@@ -104,6 +105,43 @@ func (t *Transcript) shed() {
 // User adds what a person said.
 func (t *Transcript) User(at time.Time, loop, text string) {
 	t.add(&Item{kind: KindUser, time: at, loop: loop, text: bounded(text)})
+}
+
+// Asked adds what a person said above the answer to it that is streaming
+// already: pieces of text overtake durable events. The keys of the answer's
+// messages start with prefix.
+func (t *Transcript) Asked(at time.Time, loop, prefix, text string) {
+	first := len(t.items)
+	for key, it := range t.live {
+		if strings.HasPrefix(key, prefix) {
+			first = min(first, t.index(it))
+		}
+	}
+	t.User(at, loop, text)
+	last := len(t.items) - 1
+	if first >= last {
+		return
+	}
+	asked := t.items[last]
+	copy(t.items[first+1:], t.items[first:last])
+	t.items[first] = asked
+	if t.selected >= first {
+		t.selected = min(t.selected+1, last)
+	}
+	if !t.follow && t.top.item >= first {
+		t.top.item++
+	}
+	t.items[first+1].touch() // it may have been the first item, which carries a note
+}
+
+// index finds an item from the end, where what is live stands.
+func (t *Transcript) index(it *Item) int {
+	for i := len(t.items) - 1; i >= 0; i-- {
+		if t.items[i] == it {
+			return i
+		}
+	}
+	return len(t.items)
 }
 
 // Note adds a sentence of the host.
