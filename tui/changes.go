@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -215,10 +216,10 @@ func (m *model) applied(msg appliedMsg) {
 		}
 		return
 	}
-	m.say(name + ": " + string(msg.c.Op) + " failed: " + msg.err.Error())
-	if f != nil && correctable(msg.err) && m.top() == nil {
-		f.f.SetError(msg.err)
-		m.push(f)
+	m.say(name + ": " + string(msg.c.Op) + " failed: " + clean(msg.err).Error())
+	if f != nil { // below whatever was opened meanwhile
+		f.f.SetError(clean(msg.err))
+		m.dialogs = slices.Insert(m.dialogs, 0, dialog(f))
 	}
 }
 

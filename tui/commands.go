@@ -224,8 +224,7 @@ func (m *model) callForm(msg callFormMsg) tea.Cmd {
 		m.say(err.Error())
 		return nil
 	}
-	m.push(&formDialog{title: "call · " + spelled(def), f: f, th: m.th, use: formUse{tool: &def},
-		hint: m.keys.Hint("form.next=next", "form.previous=back", "form.submit=call", "form.unset=unset", "form.cancel=cancel")})
+	m.push(&formDialog{title: "call · " + spelled(def), f: f, th: m.th, use: formUse{tool: &def}, keys: m.keys, word: "call"})
 	return nil
 }
 

@@ -6,8 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/tool"
-	"github.com/looprig/looprig/internal/safetext"
-	"github.com/looprig/looprig/tui/cells"
 	"github.com/looprig/looprig/tui/formview"
 	"github.com/looprig/looprig/tui/gates"
 	"github.com/looprig/looprig/tui/keymap"
@@ -128,80 +126,41 @@ type formUse struct {
 }
 
 type formDialog struct {
-	title string
-	f     *formview.Form
-	use   formUse
-	th    *theme.Theme
-	hint  string
+	title    string
+	f        *formview.Form
+	use      formUse
+	th       *theme.Theme
+	keys     *keymap.Map
+	word     string // what submitting does
+	checking bool   // the answer is being checked; only cancelling is possible
 }
 
 func (d *formDialog) key(k tea.KeyPressMsg, _ time.Time) action {
+	if d.checking {
+		if id, _ := d.keys.Match(k, keymap.Form); id == keymap.FormCancel {
+			return actForm{formview.Cancelled}
+		}
+		return nil
+	}
 	if out := d.f.Key(k); out != formview.Open {
 		return actForm{out}
 	}
 	return nil
 }
-func (d *formDialog) paste(text string, _ time.Time) { d.f.Paste(text) }
-func (d *formDialog) setTheme(th *theme.Theme)       { d.th = th; d.f.SetTheme(th) }
+func (d *formDialog) paste(text string, _ time.Time) {
+	if !d.checking {
+		d.f.Paste(text)
+	}
+}
+func (d *formDialog) setTheme(th *theme.Theme) { d.th = th; d.f.SetTheme(th) }
 func (d *formDialog) view(f dialogFrame) []string {
 	w := min(max(f.w-6, min(f.w, 40)), 100)
-	return d.th.Box(d.title, d.hint, d.f.View(max(w-4, 4), max(f.h-2, 1)), w)
-}
-
-// changeDialog confirms a change of a binding.
-type changeDialog struct {
-	question string
-	details  []string
-	c        integration.Change
-	target   string // what the change is saved to; "" means it cannot be
-	form     *formDialog
-	keys     *keymap.Map
-	th       *theme.Theme
-}
-
-func (d *changeDialog) key(k tea.KeyPressMsg, _ time.Time) action {
-	id, _ := d.keys.Match(k, keymap.Confirm)
-	switch id {
-	case keymap.ChangeYes:
-		return actChange{d.c}
-	case keymap.ChangeNo:
-		return actClose{}
-	case keymap.ChangeSave:
-		if d.target != "" {
-			d.c.Save = !d.c.Save
-		}
-	default:
+	lines := d.f.View(max(w-4, 4), max(f.h-2, 1))
+	hint := d.keys.HintAfter(w-6, d.f.KeyHint(), "form.submit="+d.word, "form.cancel=cancel", "form.next=next", "form.previous=back", "form.unset=unset")
+	if d.checking {
+		hint = "checking… · " + d.keys.Hint("form.cancel=cancel")
 	}
-	return nil
-}
-func (d *changeDialog) paste(string, time.Time)  {}
-func (d *changeDialog) setTheme(th *theme.Theme) { d.th = th }
-func (d *changeDialog) view(f dialogFrame) []string {
-	w := min(max(f.w-12, min(f.w, 40)), 84)
-	inner := max(w-4, 4)
-	var lines []string
-	for _, l := range cells.Wrap(d.question, inner) {
-		lines = append(lines, d.th.Bold.Render(l))
-	}
-	for _, s := range d.details {
-		for _, l := range cells.Wrap(string(safetext.ToLine(s)), inner) {
-			lines = append(lines, d.th.Muted.Render(l))
-		}
-	}
-	lines = append(lines, "")
-	switch {
-	case d.target == "":
-		lines = append(lines, cells.Cut("for this session only", inner))
-	case d.c.Save:
-		lines = append(lines, cells.Cut("[x] kept in "+d.target, inner))
-	default:
-		lines = append(lines, cells.Cut("[ ] kept in "+d.target+": for this session only", inner))
-	}
-	hint := d.keys.Hint("change.yes=yes", "change.no=no")
-	if d.target != "" {
-		hint = d.keys.Hint("change.yes=yes", "change.no=no", "change.session_only=this session only")
-	}
-	return d.th.Box("confirm", hint, lines[:min(len(lines), max(f.h-2, 1))], w)
+	return d.th.Box(d.title, hint, lines, w)
 }
 
 var (
@@ -209,5 +168,4 @@ var (
 	_ dialog = (*pickDialog)(nil)
 	_ dialog = (*pageDialog)(nil)
 	_ dialog = (*formDialog)(nil)
-	_ dialog = (*changeDialog)(nil)
 )

@@ -3,8 +3,12 @@ package tui
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/looprig/looprig/harness/form"
 	"github.com/looprig/looprig/harness/integration"
@@ -74,27 +78,77 @@ func (m *model) sourceForm(title string, s form.Schema, prefill form.Values, use
 		m.say("nothing can be changed: " + err.Error())
 		return
 	}
-	m.push(&formDialog{title: title, f: f, use: use, th: m.th,
-		hint: m.keys.Hint("form.next=next", "form.previous=back", "form.submit="+string(use.change.Op), "form.unset=unset", "form.cancel=cancel")})
+	m.push(&formDialog{title: title, f: f, use: use, th: m.th, keys: m.keys, word: string(use.change.Op)})
 }
 
-// confirmForm asks before a form changes something.
-func (m *model) confirmForm(d *formDialog) {
+// previewMsg is what an answer to a form would run.
+type previewMsg struct {
+	d   *formDialog
+	c   integration.Change
+	p   integration.Preview
+	err error
+}
+
+// confirmForm asks before a form changes something: first what the answer would
+// run, in a command because that may read files, then the person.
+func (m *model) confirmForm(d *formDialog) tea.Cmd {
 	c := *d.use.change
 	name, values, err := splitName(d.f.Object(), d.use.named)
 	if err != nil {
-		d.f.SetError(err)
-		return
+		d.f.SetError(clean(err))
+		return nil
 	}
 	if c.Op == integration.OpAdd {
 		c.Binding = name
 	}
 	c.Values, c.Save = values, m.o.SaveTarget != ""
+	c.By = m.o.Operator
+	d.checking = true
+	port, ctx := m.o.Port, m.ctx
+	return func() tea.Msg {
+		p, err := port.Preview(ctx, c)
+		return previewMsg{d: d, c: c, p: p, err: err}
+	}
+}
+
+// previewed shows what would run, or what to correct in the form, which keeps
+// everything that was typed.
+func (m *model) previewed(msg previewMsg) {
+	d, c := msg.d, msg.c
+	d.checking = false
+	at := slices.Index(m.dialogs, dialog(d))
+	switch {
+	case at < 0: // cancelled meanwhile
+		return
+	case msg.err != nil:
+		d.f.SetError(clean(msg.err))
+		return
+	}
 	what := "Add "
 	if c.Op == integration.OpReplace {
 		what = "Replace "
 	}
-	m.push(&changeDialog{question: what + string(safetext.Ident(c.Binding)) + "?", details: summary(values), c: c, target: m.o.SaveTarget, form: d, keys: m.keys, th: m.th})
+	confirm := &changeDialog{question: what + string(safetext.Ident(c.Binding)) + "?", preview: &msg.p, c: c, target: m.o.SaveTarget, form: d, keys: m.keys, th: m.th}
+	if len(msg.p.Facts) == 0 {
+		confirm.details = summary(c.Values)
+	}
+	m.dialogs = slices.Insert(m.dialogs, at+1, dialog(confirm))
+}
+
+// position is where a fault stands in a document that nobody sees here: the
+// entry that was made of the form.
+var position = regexp.MustCompile(`\b(?:entry|form):\d+:\d+:\s*`)
+
+// clean takes positions in documents that the person never wrote out of the
+// message of an error. Errors that name fields stay what they are.
+func clean(err error) error {
+	if correctable(err) {
+		return err
+	}
+	if text := err.Error(); position.MatchString(text) {
+		return errors.New(position.ReplaceAllString(text, ""))
+	}
+	return err
 }
 
 // splitName takes the name out of an answer; ours says that the field was added

@@ -88,6 +88,8 @@ func (m *model) done(msg tea.Msg) tea.Cmd {
 		m.gateDone(msg)
 	case callFormMsg:
 		return m.callForm(msg)
+	case previewMsg:
+		m.previewed(msg)
 	case appliedMsg:
 		m.applied(msg)
 	case editorMsg:

@@ -257,6 +257,5 @@ func (m *model) actForm(d *formDialog, out formview.Outcome) tea.Cmd {
 		m.remove(d)
 		return m.sendCall(d.use.tool.Name, d.f.Object())
 	}
-	m.confirmForm(d)
-	return nil
+	return m.confirmForm(d)
 }

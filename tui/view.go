@@ -168,10 +168,21 @@ func (m *model) footer(a areas) string {
 	room := a.w - cells.Width(right) - 2
 	hint := m.keys.HintFit(room, "composer.send=send", "app.help=help", "app.palette=palette", "screen.bindings=bindings", "app.back=stop", "screen.catalog=catalog", "pane.next=focus", "screen.notices=notices")
 	if m.pane == paneTranscript {
-		hint = m.keys.HintFit(room, "transcript.line_down=down", "transcript.line_up=up", "transcript.expand=expand", "pane.next=composer", "transcript.item_down=next", "transcript.item_up=previous",
-			"transcript.copy=copy", "transcript.search=search", "transcript.follow=follow", "transcript.help=help")
+		hint = m.keys.HintEnds(room, []string{"app.back=composer", "transcript.help=help"}, "transcript.line_down=down", "transcript.line_up=up", "transcript.expand=expand", "transcript.item_down=next", "transcript.item_up=previous",
+			"transcript.copy=copy", "transcript.search=search", "transcript.follow=follow")
 	}
 	return cells.Spread(m.th.Muted.Render(" "+hint), right, a.w)
+}
+
+// dialogFooter names the keys that work beside those of the open dialog.
+func (m *model) dialogFooter(d dialog, w int) string {
+	hint, right := m.keys.Hint("app.interrupt=close", "app.redraw=redraw"), ""
+	if _, gate := d.(*gateDialog); gate {
+		hint = m.keys.Hint("gate.oldest=put aside", "app.redraw=redraw")
+	} else if n := len(m.gates); n > 0 {
+		right = m.th.Warn.Render(fmt.Sprintf("▲ %d gate%s waiting ", n, plural(n)))
+	}
+	return cells.Spread(m.th.Muted.Render(" "+hint), right, w)
 }
 
 func plural(n int) string {
@@ -203,6 +214,9 @@ func (m *model) overlay(lines []string, d dialog, a areas) []string {
 	y := 1 + max((f.h-len(box))/2, 0)
 	for i, l := range cells.Overlay(lines, box, x, y) {
 		lines[i] = cells.Fit(l, a.w)
+	}
+	if a.mode != modeTiny {
+		lines[len(lines)-1] = m.dialogFooter(d, a.w)
 	}
 	return m.withToast(lines, a.w)
 }

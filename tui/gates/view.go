@@ -39,7 +39,7 @@ func (g *Gate) View(w, h int, now time.Time, pos, total int) []string {
 	if len(lines) > room {
 		lines = lines[:room]
 	}
-	return g.o.Theme.Box(g.title(pos, total, w-6), g.hint(now), lines, w)
+	return g.o.Theme.Box(g.title(pos, total, w-6), g.hint(now, w-6), lines, w)
 }
 
 func (g *Gate) question(w, h int) []string {
@@ -185,7 +185,7 @@ func About(e gate.Envelope) string {
 	return ""
 }
 
-func (g *Gate) hint(now time.Time) string {
+func (g *Gate) hint(now time.Time, w int) string {
 	switch {
 	case g.closed != "":
 		return "closed"
@@ -202,7 +202,7 @@ func (g *Gate) hint(now time.Time) string {
 	k := g.o.Keys
 	switch {
 	case g.form != nil:
-		return left + k.Hint("form.next=next", "form.previous=back", "form.submit=submit", "form.decline=decline", "form.cancel=cancel")
+		return left + k.HintAfter(w-cells.Width(left), g.form.KeyHint(), "form.submit=submit", "form.cancel=cancel", "form.decline=decline", "form.next=next", "form.previous=back")
 	case g.env.Kind == gate.KindPermission && g.full:
 		return left + "j/k scroll · " + k.Hint("permission.full=choices")
 	case g.env.Kind == gate.KindPermission && g.batch():

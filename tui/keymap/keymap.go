@@ -284,6 +284,18 @@ func (m *Map) HintEnds(w int, ends []string, entries ...string) string {
 	return end
 }
 
+// HintAfter is HintFit after words that are not of the registry; without words
+// it is HintFit.
+func (m *Map) HintAfter(w int, words string, entries ...string) string {
+	if words == "" {
+		return m.HintFit(w, entries...)
+	}
+	if rest := m.HintFit(w-cells.Width(words)-3, entries...); rest != "" {
+		return words + " · " + rest
+	}
+	return words
+}
+
 func (m *Map) hint(entry string) string {
 	id, word, _ := strings.Cut(entry, "=")
 	a, ok := m.Action(ID(id))
