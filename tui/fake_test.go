@@ -32,6 +32,8 @@ type world struct {
 	stops    int
 	changes  []integration.Change
 	applyErr error
+	preview  integration.Preview
+	viewErr  error
 	gateErr  error
 	opened   []string
 	copied   []string
@@ -192,10 +194,6 @@ func (w *world) Kinds() []integration.SourceKind {
 
 func (w *world) Current(binding string) (string, json.RawMessage, bool) {
 	return "stdio", json.RawMessage(`{"command":"files-mcp","args":"/srv"}`), binding == "files"
-}
-
-func (w *world) Preview(context.Context, integration.Change) (integration.Preview, error) {
-	return integration.Preview{}, nil
 }
 
 func (w *world) Apply(_ context.Context, c integration.Change) error {

@@ -74,7 +74,7 @@ func press(f *Form, keys ...string) Outcome {
 func presses(k string) []tea.KeyPressMsg {
 	named := map[string]tea.KeyPressMsg{
 		"tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift}, "enter": {Code: tea.KeyEnter},
-		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "esc": {Code: tea.KeyEscape}, "space": {Code: tea.KeySpace, Text: " "},
+		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight}, "esc": {Code: tea.KeyEscape}, "space": {Code: tea.KeySpace, Text: " "},
 		"backspace": {Code: tea.KeyBackspace}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
 	}
 	if msg, ok := named[k]; ok {

@@ -121,10 +121,10 @@ func (g *Gate) row(text string, i, w int) string {
 
 // urlSays labels the choices of an address with what they answer.
 var urlSays = map[keymap.ID]string{
-	keymap.URLOpen:    "Open in the browser and answer accepted",
+	keymap.URLOpen:    "Open it and answer accepted",
 	keymap.URLCopy:    "Copy it and answer accepted",
-	keymap.URLDecline: "Answer declined, open nothing",
-	keymap.URLCancel:  "Answer cancelled, open nothing",
+	keymap.URLDecline: "Decline, open nothing",
+	keymap.URLCancel:  "Cancel, open nothing",
 }
 
 func (g *Gate) buttons(w int) []string {
