@@ -367,6 +367,9 @@ func (a *App) Close(info session.CloseInfo) error {
 		err = adopter.Close()
 	}
 	err = errors.Join(err, a.Manager.Close(ctx), a.Session.Close(ctx, info))
+	if a.opt.Drain != nil {
+		err = errors.Join(err, a.opt.Drain())
+	}
 	return errors.Join(err, a.closeStore())
 }
 

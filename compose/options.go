@@ -56,6 +56,9 @@ type Options struct {
 	Tofu bool
 	// Strict treats every binding as required.
 	Strict bool
+	// Drain, when set, is called by Close between the session's last event and
+	// the closing of the database, which subscribers may still be reading.
+	Drain func() error
 	// By names the operator in records.
 	By string
 }

@@ -78,6 +78,13 @@ func (c *CLI) text(out *texts) func(string) {
 // withApp opens a run, starts its servers, does the work and closes it all with
 // the exit code in its last event.
 func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) error {
+	var events *headless.Writer
+	opt.Drain = func() error {
+		if events == nil {
+			return nil
+		}
+		return events.Wait()
+	}
 	a, err := compose.Open(ctx, opt)
 	if err != nil {
 		return endOf(ctx, err)
@@ -85,7 +92,6 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a.OnCrash(stop)
-	var events *headless.Writer
 	if c.Output == OutputJSON {
 		events, err = headless.WriteEvents(a.Session, c.Stdout, ephemeral, func(err error) {
 			stop(exit.New(exit.Internal, "the events cannot be written, so the run was ended: %w", err))
@@ -106,7 +112,5 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 	if code != exit.OK {
 		reason = code.String()
 	}
-	cerr := a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason})
-	cerr = errors.Join(cerr, events.Wait())
-	return a.CloseFault(err, cerr)
+	return a.CloseFault(err, a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason}))
 }
