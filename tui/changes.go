@@ -219,6 +219,12 @@ func (m *model) applied(msg appliedMsg) {
 	m.say(name + ": " + string(msg.c.Op) + " failed: " + clean(msg.err).Error())
 	if f != nil { // below whatever was opened meanwhile
 		f.f.SetError(clean(msg.err))
+		if _, there := m.binding(msg.c.Binding); there && msg.c.Op == integration.OpAdd {
+			// It was added and did not come up: what is corrected replaces it.
+			f.title, f.word = "replace · "+name, string(integration.OpReplace)
+			f.f.SetSubmitWord(f.word)
+			f.use.change = &integration.Change{Op: integration.OpReplace, Binding: msg.c.Binding, Kind: msg.c.Kind}
+		}
 		m.dialogs = slices.Insert(m.dialogs, 0, dialog(f))
 	}
 }

@@ -88,6 +88,22 @@ func TestAFormSurvivesAnyErrorOfItsChange(t *testing.T) {
 	r.see("fresh: add done")
 }
 
+func TestAnAdditionThatDidNotComeUpIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.w.applyErr = errors.New("the process exited")
+	r.press("/mcp add", "enter", "enter", "fresh", "tab", "cmd", "ctrl+s")
+	r.w.bindings = append(r.w.bindings, integration.Binding{Name: "fresh", State: integration.StateFailed, Enabled: true})
+	r.press("y")
+	r.see("replace · fresh", "✗ the process exited", "cmd", "[ replace ]")
+	r.w.applyErr = nil
+	r.press("2", "ctrl+s", "y")
+	c := r.w.changes[len(r.w.changes)-1]
+	if c.Op != integration.OpReplace || c.Binding != "fresh" || !strings.Contains(string(c.Values), "cmd2") {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestRemovingSaysFromWhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24)
@@ -180,5 +196,5 @@ func TestFoundItemsAreCountedAsItems(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 120, 36)
 	r.emit(&event.CatalogCandidate{Header: r.w.head(), CatalogChange: event.CatalogChange{Binding: "demo", Generation: 1, Added: []string{"a", "b"}}})
-	r.see("gen 1 found: +2 items")
+	r.see("gen 1: +2 items")
 }

@@ -184,7 +184,7 @@ func (m *model) sourceEvent(e event.Event) {
 		}
 		m.notice(h, e.Binding, text, stateLevel(e.State))
 	case *event.CatalogCandidate:
-		m.notice(h, e.Binding, fmt.Sprintf("gen %d found: %s", e.Generation, itemsText(e.CatalogChange)), "info")
+		m.notice(h, e.Binding, fmt.Sprintf("gen %d: %s", e.Generation, itemsText(e.CatalogChange)), "info")
 	case *event.CatalogAdopted:
 		m.catalogAdopted(h, e.CatalogChange)
 	case *event.CatalogRejected:

@@ -99,6 +99,9 @@ func (f *Form) SetTheme(th *theme.Theme) {
 	f.rebuild()
 }
 
+// SetSubmitWord says anew what submitting does.
+func (f *Form) SetSubmitWord(word string) { f.o.SubmitWord = word }
+
 // Len is the number of fields; Position is the one with the focus, from 1.
 func (f *Form) Len() int { return len(f.fields) }
 
