@@ -61,6 +61,9 @@ func TestARefusedPreviewKeepsTheForm(t *testing.T) {
 	r.press("ctrl+s")
 	r.see("is not an executable", "fresh", "nope", "--some words")
 	r.dontSee("Add fresh?")
+	r.w.viewErr = form.Errors{{Message: "entry:1:9: the args are odd"}}
+	r.press("ctrl+s")
+	r.see("✗ the args are odd")
 	r.w.viewErr = errors.New("entry:1:91: the directory is not there")
 	r.press("ctrl+s")
 	r.see("✗ the directory is not there", "fresh", "nope", "--some words")

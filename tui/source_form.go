@@ -140,8 +140,16 @@ func (m *model) previewed(msg previewMsg) {
 var position = regexp.MustCompile(`\b(?:entry|form):\d+:\d+:\s*`)
 
 // clean takes positions in documents that the person never wrote out of the
-// message of an error. Errors that name fields stay what they are.
+// message of an error, which keeps the fields that it names.
 func clean(err error) error {
+	var all form.Errors
+	if errors.As(err, &all) {
+		out := make(form.Errors, len(all))
+		for i, e := range all {
+			out[i] = &form.FieldError{Field: e.Field, Message: position.ReplaceAllString(e.Message, "")}
+		}
+		return out
+	}
 	if correctable(err) {
 		return err
 	}

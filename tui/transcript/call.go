@@ -139,8 +139,9 @@ func layBlock(b content.Block, w int) []string {
 // Stored says what a block is whose body is stored apart, and where to find it:
 // "65.0 KiB of text/plain, kept in the journal (sha256:…)". It is clean.
 func Stored(b content.Block) string {
-	what := mime(b)
-	if what == "" {
+	kind, _, _ := strings.Cut(b.MIME, ";")
+	what := string(safetext.Ident(kind))
+	if kind == "" {
 		what = string(safetext.Ident(string(b.Kind)))
 	}
 	if b.URI != "" {

@@ -21,6 +21,9 @@ func TestABodyThatIsStoredApartIsNamed(t *testing.T) {
 	tr.Requested(t0, "main", Call{ID: "c", Tool: "mcp:demo:big", By: "person"})
 	tr.Completed("c", Completion{Outcome: tool.OK, Content: []content.Block{{Kind: content.KindText, Blob: "sha256:ab12", Bytes: 66_560, MIME: "text/plain\x1b[2J"}}})
 	out := ansi.Strip(strings.Join(tr.View(Frame{Width: 100, Height: 20, Theme: th, Now: t0}), "\n"))
+	if got := Stored(content.Block{Kind: content.KindText, Blob: "sha256:aa", Bytes: 66_560, MIME: "text/plain; charset=utf-8"}); got != "65.0 KiB of text/plain, kept in the journal (sha256:aa)" {
+		t.Error(got)
+	}
 	for _, want := range []string{"65.0 KiB of ", "text/plain", "kept in the journal (", "sha256:ab12"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

@@ -50,7 +50,7 @@ func TestTerminalBindings(t *testing.T) {
 			x.Type("a")
 			x.see("add ·", "Name *", "Command *")
 			x.Type("fx", ptytest.Tab, strings.Join(basic, " "), ptytest.CtrlS)
-			x.see("Add fx?", "kept in")
+			x.see("Add fx?", "executable", "kept in")
 			if _, ok := w.configured()["fx"]; ok || len(w.log("fx")) > 0 {
 				t.Error("a server was added before it was confirmed")
 			}
@@ -92,7 +92,7 @@ func TestTerminalBindings(t *testing.T) {
 			x.Type(ptytest.F2)
 			x.see("▸ fx")
 			x.Type("x")
-			x.see("Remove fx?")
+			x.see("Remove fx?", "removes it from")
 			x.Type("n")
 			x.unsee("Remove fx?")
 			x.see("▸ fx")
