@@ -113,7 +113,7 @@ func TestRemovingSaysFromWhere(t *testing.T) {
 	r.press("/mcp remove files", "enter")
 	r.see("Remove files?", "removes it from ~/.looprig/mcp.json")
 	r.press("s")
-	r.see("for this session only: it stays in ~/.looprig/mcp.json")
+	r.see("for this session only: it stays in ~/.looprig/mcp.json", "s from the file as well")
 }
 
 func TestWhatWasAskedStandsAboveItsAnswer(t *testing.T) {

@@ -64,7 +64,11 @@ func (d *changeDialog) view(f dialogFrame) []string {
 	hint := d.keys.Hint("change.yes=yes", "change.no=no")
 	if d.target != "" {
 		word := "change.session_only=this session only"
-		if !d.c.Save {
+		switch {
+		case d.c.Save:
+		case d.c.Op == integration.OpRemove:
+			word = "change.session_only=from the file as well"
+		default:
 			word = "change.session_only=keep it"
 		}
 		hint = d.keys.Hint("change.yes=yes", "change.no=no", word)
