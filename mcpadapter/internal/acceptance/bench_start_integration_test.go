@@ -29,7 +29,7 @@ func idleProgram(b *testing.B) string {
 		b.Fatal(err)
 	}
 	bin := filepath.Join(dir, "idle")
-	if out, err := exec.Command("go", "build", "-o", bin, src).CombinedOutput(); err != nil { //nolint:gosec,noctx // our own source
+	if out, err := exec.Command("go", "build", "-o", bin, src).CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
 	return bin
@@ -45,11 +45,11 @@ func compared(b *testing.B, env []string, ok func(out string) bool, path string,
 	for range b.N {
 		b.StopTimer()
 		start := time.Now()
-		if err := exec.Command(idle).Run(); err != nil { //nolint:gosec,noctx // built above
+		if err := exec.Command(idle).Run(); err != nil {
 			b.Fatal(err)
 		}
 		base += time.Since(start)
-		cmd := exec.Command(path, args...) //nolint:gosec,noctx // the binary under test
+		cmd := exec.Command(path, args...)
 		cmd.Env = env
 		b.StartTimer()
 		out, err := cmd.Output()
@@ -87,7 +87,7 @@ func BenchmarkFirstFrame(b *testing.B) {
 	looprig, fake := fixture.BuildLooprig(b), fixture.Build(b)
 	const servers = 10
 	for i := range servers {
-		cmd := exec.Command(looprig, append([]string{"mcp", "add", fmt.Sprintf("mute%d", i), "--", fake}, fixture.Args("mute", "", nil)...)...) //nolint:gosec,noctx // the binary under test
+		cmd := exec.Command(looprig, append([]string{"mcp", "add", fmt.Sprintf("mute%d", i), "--", fake}, fixture.Args("mute", "", nil)...)...)
 		cmd.Env = benchEnv(dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)
@@ -96,7 +96,7 @@ func BenchmarkFirstFrame(b *testing.B) {
 	var frame, echo time.Duration
 	for range b.N {
 		ctx, cancel := context.WithCancel(context.Background())
-		cmd := exec.CommandContext(ctx, looprig) //nolint:gosec // the binary under test
+		cmd := exec.CommandContext(ctx, looprig)
 		cmd.Env = benchEnv(dir)
 		b.StartTimer()
 		start := time.Now()

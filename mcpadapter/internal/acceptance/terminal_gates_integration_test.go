@@ -170,7 +170,7 @@ func TestTerminalOpenURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser := "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" >>" + opened + "\n"
-	if err := os.WriteFile(bin+"/xdg-open", []byte(browser), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(bin+"/xdg-open", []byte(browser), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	x := w.terminalEnv(80, 24, []string{"PATH=" + bin + ":" + os.Getenv("PATH")})

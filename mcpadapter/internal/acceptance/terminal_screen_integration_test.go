@@ -76,12 +76,6 @@ func (x *terminal) unsee(text string) string {
 	return x.Until(patience, "end of "+text, func(s string) bool { return !strings.Contains(s, text) })
 }
 
-// times waits until a text is on the screen n times.
-func (x *terminal) times(n int, text string) {
-	x.t.Helper()
-	x.Until(patience, fmt.Sprintf("%d times %s", n, text), func(s string) bool { return strings.Count(s, text) == n })
-}
-
 // line writes a line in the composer and sends it.
 func (x *terminal) line(text string) {
 	x.t.Helper()
