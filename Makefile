@@ -10,6 +10,9 @@ CACHE  := $(CURDIR)/.cache
 BIN    := $(CACHE)/bin
 BINARY := $(CACHE)/looprig
 
+# The binary needs no C: without it, it is static and starts faster.
+BUILD := CGO_ENABLED=0 $(GO) build
+
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 
@@ -39,18 +42,18 @@ help: ## list the targets
 
 .PHONY: run demo build screenshot
 run: $(CACHE)/.gitignore ## open the interface on the embedded demo, with a temporary home
-	@$(GO) build -o $(BINARY) ./cmd/looprig
+	@$(BUILD) -o $(BINARY) ./cmd/looprig
 	@$(call with_home,$(BINARY))
 
 demo: $(CACHE)/.gitignore ## run the first-run script headless and print it as text
-	@$(GO) build -o $(BINARY) ./cmd/looprig
+	@$(BUILD) -o $(BINARY) ./cmd/looprig
 	@$(call with_home,$(BINARY) --headless --script examples/first-run.yaml)
 
 build: ## build bin/looprig, stripped
-	$(GO) build -trimpath -ldflags '-s -w' -o bin/looprig ./cmd/looprig
+	$(BUILD) -trimpath -ldflags '-s -w' -o bin/looprig ./cmd/looprig
 
 screenshot: $(CACHE)/.gitignore ## draw docs/screenshots from the real binary
-	@$(GO) build -o $(BINARY) ./cmd/looprig
+	@$(BUILD) -o $(BINARY) ./cmd/looprig
 	@$(GO) run ./internal/tools/screenshot -binary $(BINARY) -out docs/screenshots
 
 # --- test ------------------------------------------------------------------
@@ -72,7 +75,7 @@ test-external: $(CACHE)/npm/installed $(GOTEST_DEPS) ## tests against published 
 
 examples: $(CACHE)/.gitignore $(GOTEST_DEPS) ## run the example programs and every example script
 	$(GOTEST) -timeout $(TEST_TIMEOUT) -tags integration ./examples/...
-	@$(GO) build -o $(BINARY) ./cmd/looprig
+	@$(BUILD) -o $(BINARY) ./cmd/looprig
 	@for script in examples/*.yaml; do \
 		[ -e "$$script" ] || continue; \
 		echo "== $$script"; \

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/gate"
@@ -31,8 +32,10 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 	defer stop(nil)
 	a.OnCrash(stop)
 	started := make(chan struct{})
+	shown := make(chan struct{})
 	go func() {
 		defer close(started)
+		awaitFrame(ctx, shown)
 		a.crash.guard(func() {
 			if err := a.Start(ctx); err != nil && ctx.Err() == nil {
 				stop(err) // a required binding failed: the session does not come up
@@ -50,7 +53,7 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 	res, err := tui.Run(ctx, tui.Options{
 		Session: terminalSession{app: a}, Events: sub, Port: a.Port, Opener: newOpener(a.opt.Env, a.home),
 		Stdin: o.Stdin, Stdout: o.Stdout, Env: a.opt.Env, Theme: theme, NoColor: o.NoColor, Keys: a.conf.UI.Keys,
-		Title: a.opt.Title, Operator: a.opt.By, SaveTarget: save,
+		Title: a.opt.Title, Operator: a.opt.By, SaveTarget: save, Shown: func() { close(shown) },
 	})
 	cause := context.Cause(ctx)
 	stop(nil)
@@ -68,6 +71,22 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 		err = exit.New(exit.Interrupted, "interrupted")
 	}
 	return res, errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason}))
+}
+
+// frameWait is how long the servers wait for the first frame. A terminal that
+// does not tell its size in that time draws when it can.
+const frameWait = 500 * time.Millisecond
+
+// awaitFrame lets the first frame come first: starting servers would compete
+// with it for the processor.
+func awaitFrame(ctx context.Context, shown <-chan struct{}) {
+	timer := time.NewTimer(frameWait)
+	defer timer.Stop()
+	select {
+	case <-shown:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // terminalSession is the session as the interface sees it: its main loop.

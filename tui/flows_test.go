@@ -340,3 +340,19 @@ func TestFailuresAreSaid(t *testing.T) {
 	r.send(eventsMsg{err: io.ErrUnexpectedEOF})
 	r.see("the event stream was lost")
 }
+
+// The host is told once that the first frame is out, however often the size
+// changes.
+func TestTheHostIsToldOfTheFirstFrameOnce(t *testing.T) {
+	t.Parallel()
+	told := 0
+	m := &model{o: Options{Shown: func() { told++ }}}
+	for range 3 {
+		if cmd := m.tellShown(); cmd != nil {
+			cmd()
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}

@@ -57,6 +57,7 @@ type model struct {
 	now  time.Time
 
 	w, h   int
+	shown  bool // the host was told of the first frame
 	screen screen
 	pane   pane
 	dark   bool

@@ -41,6 +41,9 @@ type Options struct {
 	// SaveTarget is the file that keyboard changes are kept in, shortened for
 	// people; "" means that changes last for this session only.
 	SaveTarget string
+	// Shown, when set, is called once, from a command, when the first frame has
+	// been drawn: work that would compete with it can begin.
+	Shown func()
 	// TempDir holds the text that is edited with ctrl+o; "" means the system's.
 	TempDir string
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/tui/keymap"
@@ -41,10 +42,27 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, tea.Batch(cmd, m.tick())
 }
 
+// drawn is how long the first frame takes to reach the terminal once its size
+// is known: the renderer flushes sixty times a second.
+const drawn = 40 * time.Millisecond
+
+// tellShown tells the host, once, that the first frame is out.
+func (m *model) tellShown() tea.Cmd {
+	if m.shown || m.o.Shown == nil {
+		return nil
+	}
+	m.shown = true
+	return tea.Tick(drawn, func(time.Time) tea.Msg {
+		m.o.Shown()
+		return nil
+	})
+}
+
 func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
+		return m.tellShown()
 	case tea.BackgroundColorMsg:
 		m.background(msg.IsDark())
 	case tea.KeyPressMsg:
