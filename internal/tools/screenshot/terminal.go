@@ -103,9 +103,18 @@ func (t *terminal) close() error {
 	}
 	t.stop()
 	killGroup(t.cmd.Process)
-	err := errors.Join(t.pty.Close(), t.emu.Close())
+	err := errors.Join(t.pty.Close(), t.endReplies())
 	t.pumps.Wait()
 	return err
+}
+
+// endReplies ends the reading of replies by the end of their pipe: the
+// emulator's own Close sets a flag that its Read reads unguarded.
+func (t *terminal) endReplies() error {
+	if pipe, ok := t.emu.InputPipe().(io.Closer); ok {
+		return pipe.Close()
+	}
+	return t.emu.Close()
 }
 
 func (t *terminal) send(text string) error {
