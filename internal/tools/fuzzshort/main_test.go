@@ -37,3 +37,20 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyTheEndOfTimeIsExcused(t *testing.T) {
+	t.Parallel()
+	const end = "fuzz: elapsed: 4s, execs: 706 (0/sec)\n--- FAIL: FuzzX (3.98s)\n    context deadline exceeded\nFAIL\nexit status 1\n"
+	for output, want := range map[string]bool{
+		end: true,
+		"--- FAIL: FuzzX (0.02s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:9: bad\n    \n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n": false,
+		"--- FAIL: FuzzX (0.02s)\n    x_test.go:9: bad\nFAIL\n":                                     false,
+		"--- FAIL: FuzzX (0.02s)\n    context deadline exceeded\n    x_test.go:9: and more\nFAIL\n": false,
+		"panic: x\n" + end:         false,
+		"FAIL\tx [build failed]\n": false,
+	} {
+		if got := outOfTime(output); got != want {
+			t.Errorf("%q: %t", output, got)
+		}
+	}
+}
