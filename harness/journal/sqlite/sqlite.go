@@ -33,6 +33,11 @@ const (
 	// LeaseTTL is how long a lease outlives its last append or renewal.
 	LeaseTTL = 30 * time.Second
 
+	// The first use of a file is tried again after minRetry, then twice that, up
+	// to maxRetry.
+	minRetry = 5 * time.Millisecond
+	maxRetry = 100 * time.Millisecond
+
 	readers = 4
 	dirMode = 0o700
 	dbMode  = 0o600
@@ -101,7 +106,24 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	return s, nil
 }
 
+// setUp makes the first use of the database. Turning a new file into WAL mode
+// does not wait for others who do the same, so that it is tried again.
 func (s *Store) setUp(ctx context.Context, readOnly bool) error {
+	until := time.Now().Add(BusyTimeout)
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		err := s.firstUse(ctx, readOnly)
+		if err == nil || !contention(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *Store) firstUse(ctx context.Context, readOnly bool) error {
 	if readOnly {
 		return checkVersion(ctx, s.db)
 	}
