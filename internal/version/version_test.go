@@ -13,7 +13,7 @@ func TestOnlyLooprigIsAsked(t *testing.T) {
 		{[]string{"looprig", "version", "-h"}, false},
 		{[]string{"looprig"}, false},
 		{[]string{"looprig", "call"}, false},
-		{[]string{"/tmp/looprig/cli.test", "version"}, false},
+		{[]string{"/usr/lib/looprig/cli.test", "version"}, false},
 	} {
 		if got := asked(c.args); got != c.want {
 			t.Errorf("%q: %t", c.args, got)

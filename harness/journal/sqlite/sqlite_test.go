@@ -187,23 +187,6 @@ func TestOwnerOnlyFiles(t *testing.T) {
 	}
 }
 
-func TestManyOpenANewFileAtOnce(t *testing.T) {
-	t.Parallel()
-	for range 5 {
-		path := filepath.Join(t.TempDir(), "looprig.db")
-		const openers = 8
-		errs := make(chan error, openers)
-		for i := range openers {
-			go func() { errs <- appendMany(path, fmt.Sprintf("S%d", i), 1) }()
-		}
-		for range openers {
-			if err := <-errs; err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
 func TestTwoStoresShareAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "looprig.db")
