@@ -120,7 +120,7 @@ func TestParseID(t *testing.T) {
 
 func TestHugeFramesAreBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("large")
+		t.Skip("longer than a frame of this test may be")
 	}
 	var keys strings.Builder
 	keys.WriteString(`{"jsonrpc":"2.0","id":1,"result":{`)
