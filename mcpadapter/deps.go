@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/mcpadapter/client"
 )
@@ -26,6 +28,47 @@ type EventPublisher interface {
 // Reporter takes notices, one at a time and in order.
 type Reporter interface {
 	Report(n Notice)
+}
+
+// Sampler is the model behind sampling requests. It is called after the
+// request was approved and writes exactly one message. It is safe for
+// concurrent use.
+type Sampler interface {
+	// Describe says who would write the reply for the configured model name (""
+	// is the session's) and whether that is a person, who then writes it in the
+	// gate: Sample is not called. It never blocks.
+	Describe(model string) (display string, person bool)
+	// Sample writes the message. Its errors are shown to the server as a
+	// host-written refusal without detail.
+	Sample(ctx context.Context, req SamplingRequest) (SamplingMessage, error)
+}
+
+// SamplingPolicy bounds what a server may ask of the model.
+type SamplingPolicy = client.SamplingPolicy
+
+// SamplingRequest is one request, as it was approved. Strings are raw.
+type SamplingRequest struct {
+	Binding string
+	// Model is the configured name; "" is the session's model.
+	Model         string
+	System        string
+	Messages      []content.Message
+	MaxTokens     int
+	Temperature   *float64
+	StopSequences []string
+	Tools         []model.Tool
+}
+
+// SamplingMessage is a model's answer.
+type SamplingMessage struct {
+	Text string
+	// Model is the model's own name.
+	Model string
+	// Stop is "end" or "max_tokens".
+	Stop string
+	// InputTokens and OutputTokens are counted against the budget; 0 where the
+	// model does not say, and an estimate is counted.
+	InputTokens, OutputTokens int
 }
 
 // Level is how serious a notice is.
@@ -119,6 +162,9 @@ type Deps struct {
 	Events   EventPublisher
 	Reporter Reporter
 	Clock    Clock
+	// Sampling writes messages for servers whose definitions allow it; without
+	// it the capability is not advertised.
+	Sampling Sampler
 	// Trust decides on starts; nil accepts.
 	Trust TrustFunc
 	// DigestKey keys the hashes of secret settings in ConfigDigest. Without it

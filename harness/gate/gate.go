@@ -25,6 +25,7 @@ const (
 	KindConfirm         Kind = "confirm"
 	KindOpenURL         Kind = "open_url"
 	KindUntrustedServer Kind = "untrusted_server"
+	KindSampling        Kind = "sampling"
 )
 
 // FormSchema is the form of package form under the name that hosts know.
@@ -45,6 +46,8 @@ const (
 	ActionOpen    Action = "open" // open_url
 	ActionCopy    Action = "copy" // open_url
 	ActionRefuse  Action = "refuse"
+	ActionRun     Action = "run"  // sampling: send as shown
+	ActionEdit    Action = "edit" // sampling: send Response.Text instead
 )
 
 // Actions lists the actions that answer a gate of the kind.
@@ -60,6 +63,8 @@ func Actions(k Kind) []Action {
 		return []Action{ActionOpen, ActionCopy, ActionDecline, ActionCancel}
 	case KindUntrustedServer:
 		return []Action{ActionAccept, ActionOnce, ActionRefuse}
+	case KindSampling:
+		return []Action{ActionRun, ActionEdit, ActionDecline, ActionCancel}
 	}
 	return nil
 }
@@ -115,6 +120,56 @@ type Prompt struct {
 	Launch []Fact `json:"launch,omitempty"`
 	// Fingerprint that an acceptance would pin.
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// Sampling of a sampling gate.
+	Sampling *SamplingPrompt `json:"sampling,omitempty"`
+}
+
+// SamplingStage is which half of a server's request for the model is asked
+// about.
+type SamplingStage string
+
+// The stages: first the prompt is approved, then, separately, the reply.
+const (
+	SamplingRequest SamplingStage = "request"
+	SamplingReply   SamplingStage = "reply"
+)
+
+// SamplingPrompt is a server's request for a message of the model. What is
+// shown is what is sent: Messages, System and Reply are the exact texts, raw.
+type SamplingPrompt struct {
+	Stage    SamplingStage     `json:"stage"`
+	System   string            `json:"system,omitempty"`
+	Messages []SamplingMessage `json:"messages"`
+	// Model is who will write the reply, for people: "you (no key)".
+	Model     string `json:"model"`
+	MaxTokens int    `json:"max_tokens"`
+	// Hints are the models that the server would like, raw.
+	Hints []string `json:"hints,omitempty"`
+	// Context says which context the server asked for; none is ever added.
+	Context string `json:"context,omitempty"`
+	// Spent and Budget are the tokens that the binding has used and may use.
+	Spent  int `json:"spent"`
+	Budget int `json:"budget,omitempty"`
+	// Reply is the model's answer in the reply stage. Where Written is set there
+	// is none: a person is the model, and the answer's Text is the reply.
+	Reply   string `json:"reply,omitempty"`
+	Written bool   `json:"written,omitempty"`
+	// Editable says that the action edit is allowed: in the request stage the
+	// last message is one text, which Response.Text replaces.
+	Editable bool `json:"editable,omitempty"`
+	// Digest covers what would be sent to the model.
+	Digest string `json:"digest"`
+}
+
+// SamplingMessage is one block of the conversation that a server supplies.
+type SamplingMessage struct {
+	Role string `json:"role"`
+	Kind string `json:"kind"` // "text", "image", "audio"
+	Text string `json:"text,omitempty"`
+	// MIME, Bytes and Digest describe what is not text.
+	MIME   string `json:"mime,omitempty"`
+	Bytes  int    `json:"bytes,omitempty"`
+	Digest string `json:"digest,omitempty"`
 }
 
 // Fact is one labelled value of a prompt.
@@ -212,6 +267,8 @@ type Response struct {
 	Calls map[string]Action `json:"calls,omitempty"`
 	// Fingerprint must repeat the prompt's for an acceptance of a server.
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// Text replaces the shown text of a sampling gate; see SamplingPrompt.
+	Text string `json:"text,omitempty"`
 	// Close is set by the host when nobody answered: why the gate closed.
 	// Action is then decline or cancel (deny or refuse where the kind has it).
 	Close CloseReason `json:"close,omitempty"`

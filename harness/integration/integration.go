@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/form"
 	"github.com/looprig/looprig/harness/tool"
 )
@@ -68,11 +69,17 @@ type Binding struct {
 	NextTry  *time.Time `json:"next_try,omitempty"`
 	Inflight int        `json:"inflight,omitempty"`
 	// Warnings, Tolerances and WithheldEnv are for the detail view.
-	Warnings    []string  `json:"warnings,omitempty"`
-	Tolerances  []string  `json:"tolerances,omitempty"`
-	WithheldEnv []string  `json:"withheld_env,omitempty"`
-	Stderr      []string  `json:"-"`
-	History     []History `json:"-"`
+	Warnings    []string `json:"warnings,omitempty"`
+	Tolerances  []string `json:"tolerances,omitempty"`
+	WithheldEnv []string `json:"withheld_env,omitempty"`
+	// Deferred counts the tools that a model has to search for.
+	Deferred int `json:"deferred,omitempty"`
+	// SamplingTokens are what the server's requests for the model have used.
+	SamplingTokens int `json:"sampling_tokens,omitempty"`
+	// Subscriptions are the resources whose changes are reported, raw URIs.
+	Subscriptions []string  `json:"subscriptions,omitempty"`
+	Stderr        []string  `json:"-"`
+	History       []History `json:"-"`
 	// Position is where an invalid entry's fault is: "mcp.json:12:7".
 	Position string `json:"position,omitempty"`
 }
@@ -169,6 +176,76 @@ type SourceKind struct {
 	Name  string // "stdio"
 	Title string
 	Form  form.Schema
+}
+
+// Frame is one protocol message of a binding's trace, secrets masked. It is raw
+// text of a server where Sent is false.
+type Frame struct {
+	Time time.Time       `json:"time"`
+	Sent bool            `json:"sent"`
+	Data json.RawMessage `json:"data"`
+	// Bytes is the whole size; Data holds less when Cut is set, as a JSON string.
+	Bytes int  `json:"bytes"`
+	Cut   bool `json:"cut,omitempty"`
+}
+
+// LogEntry is one log message of a server; its strings are raw.
+type LogEntry struct {
+	Time   time.Time       `json:"time"`
+	Level  string          `json:"level"`
+	Logger string          `json:"logger,omitempty"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// Fetched is a resource or prompt that was asked for, as content.
+type Fetched struct {
+	Binding string          `json:"binding"`
+	Name    string          `json:"name"` // the URI or the prompt's name, raw
+	Content []content.Block `json:"content"`
+	// Messages are a prompt's; Content joins their blocks.
+	Messages []content.Message `json:"messages,omitempty"`
+	// Description is a prompt's, raw.
+	Description string `json:"description,omitempty"`
+	// Raw is the whole result as received.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Completion are values for an argument that is being typed, raw.
+type Completion struct {
+	Values  []string `json:"values"`
+	Total   int      `json:"total,omitempty"`
+	HasMore bool     `json:"has_more,omitempty"`
+}
+
+// CompleteRequest asks for a Completion. Kind is "prompt" or "template", Name
+// the prompt's name or the template.
+type CompleteRequest struct {
+	Binding, Kind, Name string
+	Argument, Value     string
+	Known               map[string]string
+}
+
+// Reader is the companion of a Port that asks servers for what a person wants to
+// see. Its methods wait for the server, bounded by the binding's own times.
+type Reader interface {
+	// Read reads a resource.
+	Read(ctx context.Context, binding, uri string) (Fetched, error)
+	// Prompt gets a prompt with its arguments.
+	Prompt(ctx context.Context, binding, name string, args map[string]string) (Fetched, error)
+	// Complete suggests values for an argument.
+	Complete(ctx context.Context, req CompleteRequest) (Completion, error)
+	// Subscribe and Unsubscribe start and end reports of a resource's changes.
+	Subscribe(ctx context.Context, binding, uri string) error
+	Unsubscribe(ctx context.Context, binding, uri string) error
+}
+
+// Watcher is the companion of a Port that shows what a binding says beside its
+// answers. It answers from memory, oldest first.
+type Watcher interface {
+	// Logs are the newest log messages that are still kept.
+	Logs(binding string) []LogEntry
+	// Trace are the newest protocol messages that are still kept.
+	Trace(binding string) []Frame
 }
 
 // Port is what an interface needs of tool sources. Bindings, Catalog, Kinds and

@@ -33,6 +33,49 @@ const (
 	FreeTextRefuse  = "refuse"  // such a form is declined
 )
 
+// How the tools of a server reach a model.
+const (
+	// DiscoveryAuto is eager for small catalogs and lazy for large ones.
+	DiscoveryAuto = "auto"
+	// DiscoveryEager gives every definition to the model.
+	DiscoveryEager = "eager"
+	// DiscoveryLazy defers them: the model searches for a tool first.
+	DiscoveryLazy = "lazy"
+)
+
+// What happens before a sampling request reaches a model.
+const (
+	ApproveAsk   = "ask"   // a gate for the request and one for the reply
+	ApproveReply = "reply" // a gate for the reply alone
+	ApproveAuto  = "auto"  // none; the budget still holds
+)
+
+// SamplingPolicy bounds what a server may ask of the model. Zero numbers mean
+// default.
+type SamplingPolicy struct {
+	// Model is the configured model that answers; "" is the session's.
+	Model string
+	// Approve is one of the Approve constants; "" means ApproveAsk.
+	Approve string
+	// TokenBudget bounds the tokens of one session: DefaultSamplingBudget.
+	TokenBudget int
+	// MaxTokens bounds one request (8192), Depth a chain of requests that cause
+	// each other (2), Concurrency those at the same time (2).
+	MaxTokens   int
+	Depth       int
+	Concurrency int
+	// Tools lets requests carry tools for the model.
+	Tools bool
+}
+
+// The defaults of a SamplingPolicy.
+const (
+	DefaultSamplingBudget      = 50_000
+	DefaultSamplingTokens      = 8192
+	DefaultSamplingDepth       = 2
+	DefaultSamplingConcurrency = 2
+)
+
 // The defaults of a Definition's waits.
 const (
 	DefaultStartTimeout   = 30 * time.Second
@@ -73,6 +116,14 @@ type Definition struct {
 	// FreeText is one of the FreeText constants. "" means FreeTextAllow for a
 	// server whose pin is accepted, FreeTextConfirm for others.
 	FreeText string
+	// Sampling lets the server ask for messages of the model. It is advertised
+	// only where the host has a sampler as well; nil forbids it.
+	Sampling *SamplingPolicy
+	// Roots are absolute paths that the server is told of; nil does not
+	// advertise the capability.
+	Roots []string
+	// Discovery is one of the Discovery constants; "" means DiscoveryAuto.
+	Discovery string
 	// LogLevel is asked of servers that log; "" leaves the server's choice.
 	LogLevel string
 	// TrustAnnotations lets the server's hints take part in policy.

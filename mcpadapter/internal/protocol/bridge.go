@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // bridge is the connection that the SDK sees. Outbound it writes the bytes of
@@ -90,7 +92,9 @@ func (b bridge) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return err
 	}
 	b.s.table.register(id, sl)
-	return b.s.write(ctx, frame)
+	return b.s.write(ctx, wire.Outgoing{
+		Frame: frame, ID: id, Method: sl.method, Name: sl.name, Revision: b.s.revision(sl), Params: sl.headers, Stream: sl.listen,
+	})
 }
 
 // slotFor finds what is really sent for a request of the SDK.
@@ -109,7 +113,7 @@ func (s *Session) writeNotification(ctx context.Context, req *jsonrpc.Request) e
 	case "notifications/initialized":
 		// Requests of the server are legitimate from here on.
 		s.ready.Store(true)
-		return s.write(ctx, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+		return s.notice(ctx, req.Method, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	case "notifications/cancelled":
 		sl, ok := ctx.Value(slotKey{}).(*slot)
 		if !ok {
@@ -119,22 +123,38 @@ func (s *Session) writeNotification(ctx context.Context, req *jsonrpc.Request) e
 		if !wanted {
 			return nil
 		}
-		return s.write(ctx, cancelledFrame(id))
+		return s.notice(ctx, req.Method, cancelledFrame(id))
 	}
 	return errRefusedWrite
 }
 
 // write sends one frame. A failure that is not the caller's context ends the
 // session: half a frame may be out.
-func (s *Session) write(ctx context.Context, frame []byte) error {
+func (s *Session) write(ctx context.Context, out wire.Outgoing) error {
 	if e := s.ended(); e != nil {
 		return e
 	}
-	err := s.conn.Write(ctx, frame)
+	err := s.conn.Write(ctx, out)
 	if err != nil && ctx.Err() == nil {
 		s.end(lost(err))
 	}
 	return err
+}
+
+// notice sends one notification.
+func (s *Session) notice(ctx context.Context, method string, frame []byte) error {
+	return s.write(ctx, wire.Outgoing{Frame: frame, Method: method, Revision: s.revision(nil)})
+}
+
+// revision is what a request is sent under: in the handshake what it offers.
+func (s *Session) revision(sl *slot) string {
+	if sl != nil && sl.offer != "" {
+		return sl.offer
+	}
+	if r := s.negotiated.Load(); r != nil {
+		return *r
+	}
+	return ""
 }
 
 func cancelledFrame(id int64) []byte {

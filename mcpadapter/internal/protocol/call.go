@@ -60,6 +60,9 @@ func (s *Session) exchange(ctx context.Context, sl *slot) (err error) {
 // settle turns what the exchange left into a result or a typed failure.
 func (s *Session) settle(ctx context.Context, sl *slot, err error) (json.RawMessage, *Error) {
 	result, e, answered, sent := s.table.finish(sl)
+	if sent {
+		s.conn.Forget(sl.id)
+	}
 	if answered {
 		return result, e
 	}

@@ -58,8 +58,17 @@ type Options struct {
 	Limits Limits
 	// Handlers receive what the server sends unasked.
 	Handlers Handlers
+	// Roots are offered to the server; nil does not advertise the capability.
+	Roots []Root
 	// ClientVersion is reported to the server next to the name "looprig".
 	ClientVersion string
+}
+
+// Root is a folder or file that the server may take as the user's: URI is a
+// file URI.
+type Root struct {
+	URI  string
+	Name string
 }
 
 // Limits bound inbound values; zero fields take the defaults of DefaultLimits.
@@ -89,6 +98,10 @@ type Handlers struct {
 	// a multi-round-trip result. The context ends when the server cancels, the
 	// call that caused it ends, or the session closes.
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
+	// Sample answers sampling/createMessage and the sampling input requests of a
+	// multi-round-trip result. It may wait for people: ElicitTimeout does not
+	// apply, the context ends as that of Elicit does.
+	Sample func(ctx context.Context, req SampleRequest) (SampleResult, error)
 	// ElicitComplete reports notifications/elicitation/complete.
 	ElicitComplete func(elicitationID string)
 	// ListChanged reports that a listing of the family is stale, before any
@@ -133,6 +146,73 @@ type ElicitResult struct {
 	Action  string
 	Content json.RawMessage
 }
+
+// SampleRequest is one request of the server for a message of the model.
+// Strings are raw.
+type SampleRequest struct {
+	// CallID is the logical call that caused it where that can be observed
+	// (2026-07-28), else "".
+	CallID   string
+	System   string
+	Messages []SampleMessage
+	// MaxTokens is what the server asks for; it is positive.
+	MaxTokens     int
+	Temperature   *float64
+	StopSequences []string
+	// IncludeContext is "none", "thisServer" or "allServers"; "" is "none".
+	IncludeContext string
+	// Preferences are the server's wishes for a model.
+	Preferences ModelPreferences
+	// Tools are raw tool definitions, ToolChoice the raw choice; nil without.
+	Tools      []json.RawMessage
+	ToolChoice json.RawMessage
+}
+
+// SampleMessage is one message of a SampleRequest.
+type SampleMessage struct {
+	Role string // "user" or "assistant"
+	// Content holds the raw content blocks, each an object with a type.
+	Content []json.RawMessage
+}
+
+// ModelPreferences are hints, never orders. Priorities are 0 to 1, negative
+// where the server gave none.
+type ModelPreferences struct {
+	Hints                     []string
+	Cost, Speed, Intelligence float64
+}
+
+// SampleResult is the model's message. An error of the handler is answered
+// with its text when it is a *Error with a host-written Message.
+type SampleResult struct {
+	Role string // "assistant"
+	// Content holds raw content blocks; one on revisions before 2025-11-25.
+	Content []json.RawMessage
+	Model   string
+	// StopReason is "endTurn", "maxTokens", "stopSequence" or "toolUse".
+	StopReason string
+}
+
+// CompleteRequest asks for values of an argument while it is typed.
+type CompleteRequest struct {
+	// Prompt or Template names what the argument belongs to: a prompt's name or
+	// a URI template.
+	Prompt, Template string
+	Argument, Value  string
+	// Known are the arguments that have a value already.
+	Known map[string]string
+}
+
+// Completion is the server's suggestions, at most MaxCompletions, raw.
+type Completion struct {
+	Values  []string
+	Total   int
+	HasMore bool
+}
+
+// MaxCompletions bounds the values of one Completion, as the specification
+// does.
+const MaxCompletions = 100
 
 // Info is what negotiation found.
 type Info struct {

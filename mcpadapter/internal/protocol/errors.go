@@ -31,6 +31,9 @@ const (
 	ClassConfig      Class = "config"      // a definition that cannot run
 	ClassCatalog     Class = "catalog"     // a listing that was refused
 	ClassAuth        Class = "auth"        // authorisation is needed
+	ClassHTTP        Class = "http"        // a status without a JSON-RPC answer
+	ClassEndpoint    Class = "endpoint"    // what answered does not speak MCP
+	ClassRefused     Class = "refused"     // refused by the guard of the HTTP client
 )
 
 // Error is every failure of this package. Message is host-written; Detail may

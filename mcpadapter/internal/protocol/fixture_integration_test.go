@@ -100,20 +100,24 @@ func runScenario(t *testing.T, bin string, args []string, e expectation) {
 			t.Errorf("there is no tool %s among %v", name, names)
 			continue
 		}
-		check(t, name, call(s, name), want)
+		wait := 20 * time.Second
+		if want == protocol.ClassTimeout {
+			wait = time.Second
+		}
+		check(t, name, call(s, name, wait), want)
 	}
 	for name := range names {
 		if _, done := e.tools[name]; !done {
 			var pe *protocol.Error
-			if err := call(s, name); err != nil && !errors.As(err, &pe) {
+			if err := call(s, name, 2*time.Second); err != nil && !errors.As(err, &pe) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
 }
 
-func call(s *protocol.Session, name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+func call(s *protocol.Session, name string, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	_, err := s.CallTool(ctx, protocol.CallRequest{ID: name, Name: name, Progress: func(protocol.Progress) {}})
 	return err

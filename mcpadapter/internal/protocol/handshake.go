@@ -107,7 +107,7 @@ func (h *handshake) slotFor(method string) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.discover = &slot{op: methodDiscover, method: method, params: params, quiet: true, accept: h.acceptDiscover}
+		h.discover = &slot{offer: Revision20260728, op: methodDiscover, method: method, params: params, quiet: true, accept: h.acceptDiscover}
 		h.bound(h.discover)
 		return h.discover, nil
 	case method == methodInitialize && h.initialize == nil:
@@ -121,7 +121,7 @@ func (h *handshake) slotFor(method string) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.initialize = &slot{op: methodInitialize, method: method, params: params, quiet: true, accept: h.acceptInitialize}
+		h.initialize = &slot{offer: offer, op: methodInitialize, method: method, params: params, quiet: true, accept: h.acceptInitialize}
 		h.bound(h.initialize)
 		return h.initialize, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 const (
@@ -120,7 +121,7 @@ func (s *Session) writeReplies() {
 	for {
 		select {
 		case frame := <-s.replies:
-			if s.write(s.ctx, frame) != nil {
+			if s.write(s.ctx, wire.Outgoing{Frame: frame, Revision: s.revision(nil)}) != nil {
 				return
 			}
 		case <-s.done:

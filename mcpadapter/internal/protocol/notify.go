@@ -139,7 +139,7 @@ func (s *Session) Notify(ctx context.Context, method string, params json.RawMess
 	if err != nil {
 		return &Error{Class: ClassConfig, Op: method, Message: "the method is not valid text", Err: err}
 	}
-	if err := s.write(ctx, frame); err != nil {
+	if err := s.notice(ctx, method, frame); err != nil {
 		return s.writeError(ctx, method, err)
 	}
 	return nil

@@ -108,6 +108,7 @@ func (h *handshake) take(op, revision string, fields tap.Fields, server json.Raw
 	info.ServerName, _ = tap.String(identity.Get("name"))
 	info.ServerVersion, _ = tap.String(identity.Get("version"))
 	s.info = info
+	s.negotiated.Store(&revision)
 	s.declared = declaredChanges(info.Capabilities)
 	return nil
 }

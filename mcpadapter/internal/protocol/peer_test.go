@@ -67,7 +67,8 @@ func (p *peer) Read(ctx context.Context) (wire.Frame, error) {
 	}
 }
 
-func (p *peer) Write(ctx context.Context, frame []byte) error {
+func (p *peer) Write(ctx context.Context, o wire.Outgoing) error {
+	frame := o.Frame
 	if !json.Valid(frame) {
 		p.t.Errorf("the client wrote an invalid frame: %s", frame)
 	}
@@ -85,6 +86,8 @@ func (p *peer) Write(ctx context.Context, frame []byte) error {
 		return ctx.Err()
 	}
 }
+
+func (p *peer) Forget(int64) {}
 
 func (p *peer) Close() error          { p.end(wire.ErrClosed); return nil }
 func (p *peer) Done() <-chan struct{} { return p.gone }

@@ -32,12 +32,15 @@ func (c *pipeConn) Read(context.Context) (wire.Frame, error) {
 	return wire.Frame{Data: line[:len(line)-1]}, nil
 }
 
-func (c *pipeConn) Write(_ context.Context, frame []byte) error {
+func (c *pipeConn) Write(_ context.Context, o wire.Outgoing) error {
+	frame := o.Frame
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, err := c.out.Write(append(frame[:len(frame):len(frame)], '\n'))
 	return err
 }
+
+func (c *pipeConn) Forget(int64) {}
 
 func (c *pipeConn) Close() error {
 	c.once.Do(func() {

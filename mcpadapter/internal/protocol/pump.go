@@ -29,8 +29,12 @@ func (s *Session) frame(f wire.Frame) {
 	defer s.recovered(func(e *Error) {
 		s.refuse(e, f.Data, nil)
 	})
-	if f.Oversize != nil {
+	switch {
+	case f.Oversize != nil:
 		s.oversize(f.Oversize)
+		return
+	case f.Failure != nil:
+		s.failed(f.Failure)
 		return
 	}
 	m, fault := tap.Parse(f.Data, s.limits.bounds())
@@ -233,6 +237,15 @@ func (s *Session) oversize(o *wire.Oversize) {
 		Class: ClassOverLimit, Op: sl.op, Message: "the answer is too large", Sent: true,
 		Limit: int64(o.Limit), Size: o.Size, Setting: settingFrameBytes,
 	})
+}
+
+// failed ends one request that the transport could not get an answer for.
+func (s *Session) failed(f *wire.Failure) {
+	if sl := s.table.lookup(f.ID); sl != nil {
+		e := lost(f.Err)
+		e.Op, e.Sent = sl.op, f.Sent
+		s.answer(sl, nil, e)
+	}
 }
 
 // remoteError is the typed form of an error object that the tap let through.

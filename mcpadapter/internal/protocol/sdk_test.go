@@ -33,13 +33,16 @@ func (c *sdkConn) Read(ctx context.Context) (wire.Frame, error) {
 	return wire.Frame{Data: data}, err
 }
 
-func (c *sdkConn) Write(ctx context.Context, frame []byte) error {
+func (c *sdkConn) Write(ctx context.Context, o wire.Outgoing) error {
+	frame := o.Frame
 	msg, err := jsonrpc.DecodeMessage(frame)
 	if err != nil {
 		return err
 	}
 	return c.c.Write(ctx, msg)
 }
+
+func (c *sdkConn) Forget(int64) {}
 
 func (c *sdkConn) Close() error {
 	c.once.Do(func() {

@@ -47,6 +47,8 @@ type Session struct {
 	logLevel  atomic.Pointer[string]
 	stateWait time.Duration // see stateRetryWait
 	ready     atomic.Bool   // the handshake is complete
+	// negotiated is the revision, nil before the handshake found it.
+	negotiated atomic.Pointer[string]
 	// malformed counts refused frames; only the pump touches it.
 	malformed int
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"sync"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // slot is one outgoing request: what is sent for it and what came back. The
@@ -13,6 +15,11 @@ type slot struct {
 	op     string
 	method string
 	params json.RawMessage
+	// name, headers and offer are told to the transport; see wire.Outgoing.
+	// offer is the revision of a request of the handshake.
+	name    string
+	headers []wire.Param
+	offer   string
 	// before runs after the request was admitted and before it is written.
 	before func()
 	// accept, set for the handshake, examines a result and returns what the

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrClosed is returned after Close.
@@ -62,3 +63,70 @@ func (e *LaunchError) Error() string {
 }
 
 func (e *LaunchError) Unwrap() error { return e.Err }
+
+// ReasonSessionExpired is the Reason of the *LossError with which a connection
+// over HTTP ends when the server no longer knows its session.
+const ReasonSessionExpired = "the server ended the session"
+
+// StatusError says that a request over HTTP was answered with a status that
+// carries no JSON-RPC answer.
+type StatusError struct {
+	Status int
+	// Body is the beginning of the answer's body, raw, at most MaxStatusBody
+	// bytes, and only where it is text.
+	Body string
+	// MediaType is the answer's, without parameters, raw.
+	MediaType string
+	// Challenge is the raw WWW-Authenticate header of a 401 or 403.
+	Challenge string
+	// RetryAfter is how long the server asks to wait, 0 when it does not.
+	RetryAfter time.Duration
+}
+
+// MaxStatusBody bounds what is kept of the body behind a *StatusError.
+const MaxStatusBody = 4 << 10
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the server answered with status %d", e.Status)
+}
+
+// FailureClass is the class of the failure: "auth" where the server asks for
+// authorisation, else "http".
+func (e *StatusError) FailureClass() string {
+	if e.Status == 401 || e.Status == 403 && e.Challenge != "" {
+		return "auth"
+	}
+	return "http"
+}
+
+// NotEndpointError says that what answered does not speak MCP: a web page, an
+// event stream that is none, an empty body.
+type NotEndpointError struct {
+	Status int
+	// MediaType is the answer's, without parameters, raw.
+	MediaType string
+	// Reason is host-written.
+	Reason string
+}
+
+func (e *NotEndpointError) Error() string {
+	return fmt.Sprintf("not an MCP endpoint: %s (status %d)", e.Reason, e.Status)
+}
+
+// FailureClass is "endpoint".
+func (*NotEndpointError) FailureClass() string { return "endpoint" }
+
+// GuardError says that the client refused to go on for the user's safety: a
+// redirect to another origin, an address that is not allowed, plain HTTP where
+// TLS is asked for. Reason is host-written and names neither path nor query.
+type GuardError struct {
+	Reason string
+	Err    error
+}
+
+func (e *GuardError) Error() string { return "refused: " + e.Reason }
+
+func (e *GuardError) Unwrap() error { return e.Err }
+
+// FailureClass is "refused".
+func (*GuardError) FailureClass() string { return "refused" }

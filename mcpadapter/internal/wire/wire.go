@@ -63,7 +63,33 @@ const (
 	Outbound
 )
 
-// Frame is one inbound frame. Exactly one of Data and Oversize is set.
+// Outgoing is one frame to be sent, with what a transport that has headers
+// tells in them. A transport without headers sends the frame alone.
+type Outgoing struct {
+	// Frame is one JSON-RPC message.
+	Frame []byte
+	// ID is the id of a request; 0 for notifications and answers.
+	ID int64
+	// Method is the method of a request or notification, "" for answers.
+	Method string
+	// Name is the tool or prompt that is called or got, or the URI of the
+	// resource that is read; else "".
+	Name string
+	// Revision is the negotiated revision, in a handshake the one offered.
+	Revision string
+	// Params are the arguments that the tool's definition asks to repeat in
+	// headers (2026-07-28, x-mcp-header); values are as the definition's type
+	// is written in text, not yet encoded for a header.
+	Params []Param
+	// Stream says that the answer is a stream that is meant to stay open.
+	Stream bool
+}
+
+// Param is one argument that is repeated in a header. Name is what the
+// definition calls the header, without a prefix.
+type Param struct{ Name, Value string }
+
+// Frame is one inbound frame. Exactly one of Data, Oversize and Failure is set.
 type Frame struct {
 	// Data is one JSON value without surrounding white space. Batch arrays are
 	// delivered as they are; refusing them is the protocol layer's job.
@@ -71,6 +97,18 @@ type Frame struct {
 	// Oversize reports a frame that was over the limit and has been skipped to
 	// its end.
 	Oversize *Oversize
+	// Failure reports that a request of ours gets no answer though the
+	// connection lives.
+	Failure *Failure
+}
+
+// Failure is the end of one request without an answer. Err is typed: a
+// *StatusError, *NotEndpointError, *GuardError or *LossError.
+type Failure struct {
+	ID int64
+	// Sent says that the request may have reached the server.
+	Sent bool
+	Err  error
 }
 
 // Oversize names a frame that was refused for its size.
@@ -94,7 +132,15 @@ type Conn interface {
 	Read(ctx context.Context) (Frame, error)
 	// Write sends one frame (no trailing newline needed). It has a write
 	// deadline of its own (WriteTimeout): a peer that never reads fails typed.
-	Write(ctx context.Context, frame []byte) error
+	// It returns when the frame is handed over; what becomes of a request whose
+	// sending takes an exchange of its own (HTTP) is told by Read. An error ends
+	// the connection, except that of a context that ended.
+	Write(ctx context.Context, out Outgoing) error
+	// Forget tells that nobody waits for the answer to the request with this id
+	// any more, because it has arrived or was given up: what the connection
+	// holds for it (an open response, its retries) is let go. It does not wait.
+	// Unknown ids are ignored.
+	Forget(id int64)
 	// Close ends the connection within a bounded time, and for stdio leaves no
 	// process behind. It is idempotent.
 	Close() error

@@ -64,7 +64,7 @@ func send(t testing.TB, conn wire.Conn, o order) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Write(context.Background(), raw); err != nil {
+	if err := conn.Write(context.Background(), wire.Outgoing{Frame: raw}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,7 +112,7 @@ func TestEchoAndCleanClose(t *testing.T) {
 		defer mu.Unlock()
 		trace = append(trace, fmt.Sprint(d, " ", string(frame)))
 	}})
-	if err := conn.Write(context.Background(), []byte("{\"do\":\"echo\",\r\n \"text\":\"a\\nb\"}")); err != nil {
+	if err := conn.Write(context.Background(), wire.Outgoing{Frame: []byte("{\"do\":\"echo\",\r\n \"text\":\"a\\nb\"}")}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"do":"echo",   "text":"a\nb"}`
@@ -129,7 +129,7 @@ func TestEchoAndCleanClose(t *testing.T) {
 	if _, err := conn.Read(context.Background()); !errors.Is(err, ErrClosed) {
 		t.Errorf("Read after Close: %v", err)
 	}
-	if err := conn.Write(context.Background(), []byte("{}")); !errors.Is(err, ErrClosed) {
+	if err := conn.Write(context.Background(), wire.Outgoing{Frame: []byte("{}")}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Write after Close: %v", err)
 	}
 	if d := conn.Diagnostics(); !d.Exited || d.ExitCode != 0 || running(d.PID) {
@@ -191,7 +191,7 @@ func TestCloseInterruptsEverything(t *testing.T) {
 	go func() { _, err := conn.Read(context.Background()); results <- err }()
 	for range 2 {
 		go func() {
-			results <- conn.Write(context.Background(), []byte(`"`+strings.Repeat("y", 1<<20)+`"`))
+			results <- conn.Write(context.Background(), wire.Outgoing{Frame: []byte(`"` + strings.Repeat("y", 1<<20) + `"`)})
 		}()
 	}
 	var closers sync.WaitGroup
@@ -241,7 +241,7 @@ func TestLossIsNoticedAtOnce(t *testing.T) {
 			if d := conn.Diagnostics(); !slices.Contains(d.StderrTail, "last words") || d.ExitCode != c.code || d.ExitSignal != c.signal {
 				t.Errorf("diagnostics %+v", d)
 			}
-			if err := conn.Write(context.Background(), []byte("{}")); !errors.As(err, &lost) {
+			if err := conn.Write(context.Background(), wire.Outgoing{Frame: []byte("{}")}); !errors.As(err, &lost) {
 				t.Errorf("Write after the loss: %v", err)
 			}
 			eventually(t, patience, "Done", func() bool {
@@ -314,7 +314,7 @@ func TestServerThatNeverReads(t *testing.T) {
 		Env: map[string]string{roleEnv: "server", "NEVER_READ": "1"}}, wire.Options{CloseGrace: 50 * time.Millisecond})
 	frame := []byte(`{"x":"` + strings.Repeat("y", 1<<20) + `"}`)
 	var lost *wire.LossError
-	if err := conn.Write(context.Background(), frame); !errors.As(err, &lost) || lost.Reason != "write timed out" {
+	if err := conn.Write(context.Background(), wire.Outgoing{Frame: frame}); !errors.As(err, &lost) || lost.Reason != "write timed out" {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := read(conn); !errors.As(err, &lost) {
@@ -330,7 +330,7 @@ func TestCancelledWriteAndRead(t *testing.T) {
 	if _, err := conn.Read(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Read: %v", err)
 	}
-	if err := conn.Write(ctx, []byte("{}")); !errors.Is(err, context.Canceled) {
+	if err := conn.Write(ctx, wire.Outgoing{Frame: []byte("{}")}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Write: %v", err)
 	}
 	send(t, conn, order{Do: "echo"})
@@ -452,7 +452,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	defer cancel()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := conn.Write(ctx, frame); err != nil {
+		if err := conn.Write(ctx, wire.Outgoing{Frame: frame}); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := conn.Read(ctx); err != nil {

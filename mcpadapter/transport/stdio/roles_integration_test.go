@@ -186,7 +186,7 @@ func host() {
 
 func mustFork(conn wire.Conn, how string) int {
 	raw, _ := json.Marshal(order{Do: "fork", Text: how})
-	if err := conn.Write(context.Background(), raw); err != nil {
+	if err := conn.Write(context.Background(), wire.Outgoing{Frame: raw}); err != nil {
 		panic(err)
 	}
 	frame, err := conn.Read(context.Background())

@@ -17,7 +17,7 @@ const maxScratch = 64 << 10
 // ends the write; later the frame is finished, because half of one would spoil
 // the stream. A server that does not read for the write timeout loses the
 // connection with a *wire.LossError.
-func (c *Conn) Write(ctx context.Context, frame []byte) error {
+func (c *Conn) Write(ctx context.Context, out wire.Outgoing) error {
 	select {
 	case c.writeSem <- struct{}{}:
 	case <-ctx.Done():
@@ -29,12 +29,15 @@ func (c *Conn) Write(ctx context.Context, frame []byte) error {
 	if err := c.writable(ctx); err != nil {
 		return err
 	}
-	line := c.asLine(frame)
+	line := c.asLine(out.Frame)
 	if c.opt.Trace != nil {
 		c.opt.Trace(wire.Outbound, line[:len(line)-1])
 	}
 	return c.writeLine(ctx, line)
 }
+
+// Forget does nothing: a pipe holds nothing for a request.
+func (c *Conn) Forget(int64) {}
 
 // writable refuses what cannot arrive any more.
 func (c *Conn) writable(ctx context.Context) error {
