@@ -129,4 +129,25 @@ type (
 		Logger  string          `json:"logger,omitempty"`
 		Data    json.RawMessage `json:"data"`
 	}
+	// BindingTrace is one protocol message of a binding, secrets masked by
+	// whoever publishes it. What a server sent is raw.
+	BindingTrace struct {
+		Header
+		Binding string `json:"binding"`
+		// Sent is false for what the server sent.
+		Sent bool `json:"sent"`
+		// Data is the message; where Cut is set, a JSON string of its beginning.
+		Data json.RawMessage `json:"data"`
+		// Bytes is the size of the whole message.
+		Bytes int  `json:"bytes"`
+		Cut   bool `json:"cut"`
+	}
+	// ResourceUpdated says that a subscribed resource changed. It holds no
+	// content: whoever wants it reads it again.
+	ResourceUpdated struct {
+		Header
+		Binding string `json:"binding"`
+		// URI as the server names it, raw.
+		URI string `json:"uri"`
+	}
 )

@@ -237,12 +237,23 @@ type (
 		Content           []content.Block `json:"content"`
 		Structured        json.RawMessage `json:"structured,omitempty"`
 		StructuredInvalid string          `json:"structured_invalid,omitempty"`
-		Decision          *Decision       `json:"decision,omitempty"` // for calls that were not started
-		DurationMS        int64           `json:"duration_ms"`
-		GateMS            int64           `json:"gate_ms,omitempty"`
-		ServerMS          int64           `json:"server_ms,omitempty"`
+		// Withheld counts what of the result the model was not given; all of it is
+		// in Content, Structured and the bodies that they refer to.
+		Withheld   *Withheld `json:"withheld,omitempty"`
+		Decision   *Decision `json:"decision,omitempty"` // for calls that were not started
+		DurationMS int64     `json:"duration_ms"`
+		GateMS     int64     `json:"gate_ms,omitempty"`
+		ServerMS   int64     `json:"server_ms,omitempty"`
 	}
 )
+
+// Withheld counts what is over the caps of a result that goes to the model.
+type Withheld struct {
+	// Bytes of text, Data of images and audio not counted.
+	Bytes int64 `json:"bytes,omitempty"`
+	// Blocks that the model was given nothing of.
+	Blocks int `json:"blocks,omitempty"`
+}
 
 // The gates' events.
 type (

@@ -63,7 +63,7 @@ func samples() map[Type]Event {
 		&ToolCompleted{
 			Step: 1, Call: "c7", Tool: "mcp:demo:add", ModelName: "mcp__demo__add", Outcome: tool.ToolError, Reason: "it failed", Class: "lost",
 			Sent: true, Attempts: 1, Content: blocks[:1], Structured: json.RawMessage(`{"sum":5}`), StructuredInvalid: "sum: not a string",
-			Decision: &decision, DurationMS: 12, GateMS: 3, ServerMS: 4,
+			Withheld: &Withheld{Bytes: 70000, Blocks: 2}, Decision: &decision, DurationMS: 12, GateMS: 3, ServerMS: 4,
 		},
 		&GateOpened{Envelope: gate.Envelope{
 			ID: "g1", Kind: gate.KindPermission, Subject: subject, OpenedAt: time.Unix(1_800_000_000, 0).UTC(), DeadlineMS: 60000, Restorable: true,
@@ -76,6 +76,11 @@ func samples() map[Type]Event {
 					ToolDigest: "sha256:aa", Hints: tool.Hints{ReadOnly: &yes, Destructive: &yes, Idempotent: &yes, OpenWorld: &yes},
 					Trust: tool.TrustAccepted, Pin: "sha256:dd", Rule: "default", Explicit: true,
 				}},
+				Sampling: &gate.SamplingPrompt{
+					Stage: gate.SamplingRequest, System: "Be brief.", Model: "you (no key)", MaxTokens: 800, Hints: []string{"small"}, Context: "none",
+					Messages: []gate.SamplingMessage{{Role: "user", Kind: "image", MIME: "image/png", Bytes: 3, Digest: "sha256:22"}, {Role: "user", Kind: "text", Text: "What is it?"}},
+					Spent:    120, Budget: 50000, Reply: "A dot.", Written: true, Editable: true, Digest: "sha256:33",
+				},
 			},
 			Private: gate.Private{URL: "https://example.com/canary"},
 		}},
@@ -83,7 +88,7 @@ func samples() map[Type]Event {
 			Gate: "g1", Kind: gate.KindPermission, Subject: subject, Reason: gate.ReasonAnswered, Detail: "detail", WaitMS: 900,
 			Response: gate.Response{
 				Action: gate.ActionOnce, Answerer: person, Values: json.RawMessage(`{"name":"Ada"}`), Reason: "fine",
-				Calls: map[string]gate.Action{"c7": gate.ActionOnce}, Fingerprint: "sha256:dd", Close: gate.ReasonPolicy, Detail: "detail",
+				Calls: map[string]gate.Action{"c7": gate.ActionOnce}, Fingerprint: "sha256:dd", Text: "A full stop.", Close: gate.ReasonPolicy, Detail: "detail",
 			},
 		},
 		&BindingChanged{Binding: "demo", State: "ready", Previous: "discovering", Code: "started", Class: "lost", Text: "host text", NextTryMS: 500, Generation: 2},
@@ -97,6 +102,8 @@ func samples() map[Type]Event {
 		&ToolProgress{Call: "c7", Progress: 1, Total: 3, Message: "one of three"},
 		&BindingStderr{Binding: "demo", Line: "warning\u009b2J"},
 		&BindingLog{Binding: "demo", Level: "info", Logger: "x", Data: json.RawMessage(`{"m":"hi"}`)},
+		&BindingTrace{Binding: "demo", Sent: true, Data: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), Bytes: 40, Cut: true},
+		&ResourceUpdated{Binding: "demo", URI: "demo://clock"},
 	}
 	out := map[Type]Event{}
 	for i, e := range list {

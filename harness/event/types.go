@@ -38,6 +38,9 @@ const (
 	TypeToolProgress  Type = "tool.progress"
 	TypeBindingStderr Type = "binding.stderr"
 	TypeBindingLog    Type = "binding.log"
+	TypeBindingTrace  Type = "binding.trace"
+
+	TypeResourceUpdated Type = "resource.updated"
 )
 
 type class struct {
@@ -78,6 +81,8 @@ var classes = map[Type]class{
 	TypeToolProgress:        {false, func() Event { return new(ToolProgress) }},
 	TypeBindingStderr:       {false, func() Event { return new(BindingStderr) }},
 	TypeBindingLog:          {false, func() Event { return new(BindingLog) }},
+	TypeBindingTrace:        {false, func() Event { return new(BindingTrace) }},
+	TypeResourceUpdated:     {false, func() Event { return new(ResourceUpdated) }},
 }
 
 // TypeOf returns the type of an event: what its header says, or what its Go
@@ -143,6 +148,10 @@ func TypeOf(e Event) Type {
 		return TypeBindingStderr
 	case *BindingLog:
 		return TypeBindingLog
+	case *BindingTrace:
+		return TypeBindingTrace
+	case *ResourceUpdated:
+		return TypeResourceUpdated
 	}
 	return ""
 }
