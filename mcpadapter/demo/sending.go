@@ -41,6 +41,9 @@ func (s *server) watchSending(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// modernRevision is the first revision of the stateless protocol.
+const modernRevision = "2026-07-28"
+
 // modern tells whether a request follows the stateless protocol, in which the
 // server cannot send requests of its own.
-func modern(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= "2026-07-28" }
+func modern(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= modernRevision }

@@ -1,0 +1,112 @@
+//go:build integration
+
+package demo
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serveHTTP serves a demo for one test and returns its URL.
+func serveHTTP(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	url, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- ServeHTTP(ctx, "127.0.0.1:0", Options{}, func(u string) { url <- u }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("ServeHTTP = %v", err)
+		}
+	})
+	select {
+	case u := <-url:
+		return u
+	case <-time.After(10 * time.Second):
+		t.Fatal("the server is not ready")
+		return ""
+	}
+}
+
+// connectHTTP connects a client that answers as the script says.
+func connectHTTP(t *testing.T, url, revision string, sc script) *peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	p := &peer{
+		changed: make(chan struct{}, 100), completed: make(chan string, 10),
+		updated: make(chan string, 100), logged: make(chan string, 100),
+	}
+	web := &http.Client{Transport: &http.Transport{}}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, p.options(sc))
+	var err error
+	p.ClientSession, err = client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web},
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Close()
+		cancel()
+		web.CloseIdleConnections()
+	})
+	return p
+}
+
+func TestServeHTTP(t *testing.T) {
+	t.Parallel()
+	eachEra(t, func(t *testing.T, revision string) {
+		p := connectHTTP(t, serveHTTP(t), revision, script{
+			sample: "a loop",
+			elicit: func(*mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+			},
+		})
+		if got := p.InitializeResult().ProtocolVersion; got != revision {
+			t.Fatalf("negotiated %s", got)
+		}
+		want(t, p.call(t, "add", map[string]any{"a": 2, "b": 3}), "5", false)
+		want(t, p.call(t, "think", nil), "the model said: a loop", false)
+		if got := structured(t, p.call(t, "ask-name", nil)); !strings.Contains(got, `"name":"Ada"`) {
+			t.Errorf("the form gave %s", got)
+		}
+		p.call(t, "evolve", nil)
+		receive(t, p.changed, "list_changed")
+		if revision == modernRevision {
+			return
+		}
+		if err := p.Subscribe(t.Context(), &mcp.SubscribeParams{URI: logURI}); err != nil {
+			t.Fatal(err)
+		}
+		p.call(t, "echo", map[string]any{"text": "x"})
+		if got := receive(t, p.updated, "resource update"); got != logURI {
+			t.Errorf("updated %q", got)
+		}
+	})
+}
+
+func TestServeHTTPRefusesWebPages(t *testing.T) {
+	t.Parallel()
+	url := serveHTTP(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", "https://evil.example")
+	req.Header.Set("Content-Type", "application/json")
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := web.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusForbidden {
+		t.Errorf("a page of another origin got status %d", res.StatusCode)
+	}
+}
