@@ -55,6 +55,11 @@ func fit(env Envelope, r Response) (Response, error) {
 	case len(r.Values) > 0:
 		return Response{}, invalid("", "values belong to the submission of a form")
 	}
+	text, err := fitText(env, r, invalid)
+	if err != nil {
+		return Response{}, err
+	}
+	out.Text = text
 	if env.Kind == KindUntrustedServer && r.Action != ActionRefuse {
 		repeated := r.Fingerprint == env.Prompt.Fingerprint
 		if (r.Action == ActionAccept && r.Fingerprint == "") || (r.Fingerprint != "" && !repeated) {

@@ -46,7 +46,7 @@ const (
 	ActionOpen    Action = "open" // open_url
 	ActionCopy    Action = "copy" // open_url
 	ActionRefuse  Action = "refuse"
-	ActionRun     Action = "run"  // sampling: send as shown
+	ActionRun     Action = "run"  // sampling: send as shown, or the reply that a person wrote
 	ActionEdit    Action = "edit" // sampling: send Response.Text instead
 )
 
@@ -267,7 +267,9 @@ type Response struct {
 	Calls map[string]Action `json:"calls,omitempty"`
 	// Fingerprint must repeat the prompt's for an acceptance of a server.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Text replaces the shown text of a sampling gate; see SamplingPrompt.
+	// Text of a sampling gate, at most MaxTextBytes of UTF-8: what an edit puts
+	// in place of the text that was shown, and in a Written reply, with run or
+	// edit, the reply itself. No other answer has one.
 	Text string `json:"text,omitempty"`
 	// Close is set by the host when nobody answered: why the gate closed.
 	// Action is then decline or cancel (deny or refuse where the kind has it).

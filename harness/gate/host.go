@@ -94,6 +94,9 @@ func (h *Host) Open(req Request) (Envelope, error) {
 	if Actions(req.Kind) == nil {
 		return Envelope{}, fmt.Errorf("unknown kind of gate %q", string(req.Kind))
 	}
+	if err := checkSampling(req); err != nil {
+		return Envelope{}, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
