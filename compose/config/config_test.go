@@ -73,12 +73,17 @@ func TestOneFaultyEntryLeavesTheOthers(t *testing.T) {
 func TestEntriesThatCannotRunSayWhy(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
-		`{"url": "https://x/mcp"}`:                              "cannot be used by this version",
+		`{"command": "x", "oauth": {}}`:                         "authorisation with OAuth cannot be used",
 		`{"command": "x", "cwd": "rel"}`:                        "cwd must be an absolute path",
 		`{"command": "x", "sha256": "12"}`:                      "64 hexadecimal digits",
 		`{"command": "x", "scope": "loop"}`:                     "names its loop",
 		`{"command": "x", "loop": "a"}`:                         "belongs to a binding of scope loop",
-		`{"command": "x", "capabilities": {"sampling": true}}`:  "sampling cannot be used",
+		`{"command": "x", "sampling": {"depth": 9}}`:            "from 1 to 8",
+		`{"command": "x", "sampling": {"aprove": "ask"}}`:       `did you mean "approve"`,
+		`{"command": "x", "logLevel": "warn"}`:                  "is not one of debug",
+		`{"command": "x", "discovery": "slow"}`:                 "is not one of auto",
+		`{"command": "x", "headers": {"A": "b"}}`:               "headers does not belong to a stdio server",
+		`{"type": "builtin"}`:                                   "a built-in server is named",
 		`{"command": "x", "limits": {"frameByte": 1}}`:          `unknown limit (did you mean "frameBytes"?)`,
 		`{"command": "x", "limits": {"frameBytes": 0}}`:         "from 1 to",
 		`{"command": "x", "startupTimeout": 30}`:                "needs its unit",

@@ -7,8 +7,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,6 +43,8 @@ type Server struct {
 	SHA256     string
 	URL        string
 	Headers    map[string]string
+	// PlainHTTP lets an address without TLS be one that is not on this machine.
+	PlainHTTP bool
 
 	Enabled    bool
 	Required   bool
@@ -52,18 +52,39 @@ type Server struct {
 	Visibility []string
 	Loop       string
 
-	Protocol         string
-	Compat           string
-	Parallel         bool
-	StartupTimeout   time.Duration
-	RequestTimeout   time.Duration
-	ToolAllow        []string
-	ToolDeny         []string
-	Elicitation      bool
-	FreeText         string // "", "allow", "confirm", "refuse"
+	Protocol       string
+	Compat         string
+	Parallel       bool
+	StartupTimeout time.Duration
+	RequestTimeout time.Duration
+	ToolAllow      []string
+	ToolDeny       []string
+	Discovery      string // "auto", "eager", "lazy"
+	Elicitation    bool
+	FreeText       string // "", "allow", "confirm", "refuse"
+	// Sampling says that the server may ask the model; SamplingPolicy bounds it.
+	Sampling       bool
+	SamplingPolicy SamplingPolicy
+	// Roots are the folders and files that the server is told of: absolute, clean.
+	Roots            []string
+	LogLevel         string // "" or one of the protocol's eight
 	TrustAnnotations bool
 	Limits           map[string]int
 }
+
+// SamplingPolicy is an entry's object "sampling". Zero values mean default.
+type SamplingPolicy struct {
+	Model       string // "" is the session's
+	Approve     string // "", "ask", "reply", "auto"
+	TokenBudget int
+	MaxTokens   int
+	Depth       int
+	Concurrency int
+	Tools       bool
+}
+
+// Endpoint reports whether the server is reached by an address.
+func (s Server) Endpoint() bool { return s.Type == "http" || s.Type == "sse" }
 
 // Valid reports whether the entry has no fault.
 func (s Server) Valid() bool { return len(s.Faults) == 0 }
@@ -131,78 +152,12 @@ func readServer(file string, m doc.Member, path string, env Env) Server {
 		r.Fail(m.Pos, path, "%s", err)
 	}
 	o := r.Object(m.Value, path)
-	s.readKind(o)
+	s.readKind(o, env == nil)
 	s.readScope(o)
-	s.readBehaviour(o)
+	s.readBehaviour(o, env == nil)
 	o.Done()
 	s.Faults = r.Faults()
 	return s
-}
-
-func (s *Server) readKind(o *doc.Obj) {
-	s.Builtin = o.OneOf("builtin", "", "demo")
-	s.Command = o.String("command", "")
-	s.Args = o.Strings("args")
-	s.Cwd = o.String("cwd", "")
-	s.Env = o.StringMap("env")
-	s.InheritEnv = o.Strings("inheritEnv")
-	s.SHA256 = strings.TrimPrefix(o.String("sha256", ""), "sha256:")
-	s.URL = o.String("url", "")
-	s.Headers = o.StringMap("headers")
-	s.Type = o.OneOf("type", s.plainType(), "stdio", "http", "sse", "builtin")
-	switch s.Type {
-	case "stdio":
-		s.checkStdio(o)
-	case "http", "sse":
-		o.Fail("url", "servers over %s cannot be used by this version; it runs stdio servers", s.Type)
-	case "builtin":
-		if s.Command != "" || s.URL != "" {
-			o.Fail("builtin", "builtin excludes command and url")
-		}
-	default:
-		o.Fail("", "the entry says neither command, url nor builtin")
-	}
-	if o.Has("oauth") {
-		o.Node("oauth")
-		o.Fail("oauth", "authorisation cannot be used by this version")
-	}
-}
-
-func (s *Server) plainType() string {
-	switch {
-	case s.Builtin != "":
-		return "builtin"
-	case s.Command != "":
-		return "stdio"
-	case s.URL != "":
-		return "http"
-	}
-	return ""
-}
-
-func (s *Server) checkStdio(o *doc.Obj) {
-	if s.Command == "" {
-		o.Fail("command", "a stdio server needs a command")
-	}
-	if s.URL != "" || len(s.Headers) > 0 {
-		o.Fail("url", "url and headers do not belong to a stdio server")
-	}
-	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
-		o.Fail("cwd", "cwd must be an absolute path")
-	}
-	if s.SHA256 != "" && !sha256Hex.MatchString(s.SHA256) {
-		o.Fail("sha256", "expected 64 hexadecimal digits")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			o.Fail("env", "%q cannot be the name of a variable", name)
-		}
-	}
-	for _, name := range s.InheritEnv {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			o.Fail("inheritEnv", "%q cannot be the name of a variable", name)
-		}
-	}
 }
 
 func (s *Server) readScope(o *doc.Obj) {
@@ -227,65 +182,4 @@ func (s *Server) readScope(o *doc.Obj) {
 	case s.Scope == "loop" && s.Visibility != nil:
 		o.Fail("visibility", "a binding of scope loop is seen by its loop alone")
 	}
-}
-
-func (s *Server) readBehaviour(o *doc.Obj) {
-	if o.OneOf("discovery", "auto", "auto", "eager", "lazy") == "lazy" {
-		o.Fail("discovery", "lazy discovery cannot be used by this version")
-	}
-	s.Protocol = o.OneOf("protocol", "auto", "auto", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-	s.Compat = o.OneOf("compat", "default", "strict", "default", "legacy")
-	s.Parallel = o.Bool("parallel", false)
-	s.StartupTimeout = o.Duration("startupTimeout", 0, MaxStartupTimeout)
-	s.RequestTimeout = o.Duration("requestTimeout", 0, MaxRequestTimeout)
-	tools := o.Sub("tools")
-	s.ToolAllow, s.ToolDeny = tools.Strings("allow"), tools.Strings("deny")
-	tools.Done()
-	caps := o.Sub("capabilities")
-	s.Elicitation = caps.Bool("elicitation", true)
-	if caps.Bool("sampling", false) {
-		caps.Fail("sampling", "sampling cannot be used by this version")
-	}
-	if roots := caps.Strings("roots"); len(roots) > 0 {
-		caps.Fail("roots", "roots cannot be used by this version")
-	}
-	caps.Done()
-	elicit := o.Sub("elicitation")
-	s.FreeText = elicit.OneOf("freeText", "", "allow", "confirm", "refuse")
-	elicit.Done()
-	if o.Has("sampling") {
-		o.Node("sampling")
-		o.Fail("sampling", "sampling cannot be used by this version")
-	}
-	s.TrustAnnotations = o.Bool("trustAnnotations", false)
-	if o.Has("logLevel") {
-		o.Node("logLevel")
-		o.Fail("logLevel", "the log level of a server cannot be set by this version")
-	}
-	limits := o.Sub("limits")
-	for _, m := range limits.Members() {
-		if _, known := LimitMax[m.Key]; !known {
-			limits.Fail(m.Key, "unknown limit%s", doc.DidYouMean(m.Key, slices.Sorted(maps.Keys(LimitMax))))
-			continue
-		}
-		if s.Limits == nil {
-			s.Limits = map[string]int{}
-		}
-		s.Limits[m.Key] = limits.Int(m.Key, 0, 1, LimitMax[m.Key])
-	}
-}
-
-// LimitMax are the settings below limits, with the most that each may be.
-var LimitMax = map[string]int{
-	"frameBytes": 256 << 20, "noiseLines": 1_000_000, "jsonDepth": 1000,
-	"tools": 100_000, "prompts": 100_000, "resources": 1_000_000, "templates": 100_000, "pages": 10_000,
-	"cursorBytes": 64 << 10, "pageBytes": 256 << 20, "catalogBytes": 256 << 20,
-	"schemaBytes": 16 << 20, "schemaDepth": 256, "schemaNodes": 1_000_000,
-	"nameBytes": 64 << 10, "titleBytes": 64 << 10, "descriptionBytes": 1 << 20, "instructionsBytes": 1 << 20,
-	"argumentBytes": 64 << 20, "textBytes": 64 << 20, "structuredBytes": 64 << 20,
-	"binaryItemBytes": 256 << 20, "binaryItems": 1000, "binaryBytes": 256 << 20, "blocks": 10_000,
-	"logBytes":           1 << 20,
-	"elicitMessageBytes": 64 << 10, "elicitSchemaBytes": 256 << 10, "elicitFields": 256, "elicitOptions": 1000,
-	"elicitValueBytes": 1 << 20, "elicitPending": 64,
-	"queuedNotifications": 100_000, "concurrentRequests": 64,
 }

@@ -233,6 +233,17 @@ func (o *Obj) Fail(key, format string, args ...any) {
 	o.r.Fail(pos, path, format, args...)
 }
 
+// Failed reports whether there is a fault at one of the object's keys already.
+func (o *Obj) Failed(key string) bool {
+	path := o.Path(key)
+	for _, f := range o.r.faults {
+		if rest, ok := strings.CutPrefix(f.Path, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
 // Done reports every key that was not taken.
 func (o *Obj) Done() {
 	for _, m := range o.node.Members {
