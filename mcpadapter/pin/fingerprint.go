@@ -1,6 +1,6 @@
 // Package pin keeps what a person has accepted: fingerprints of how a server
-// is started (launch), and in the same file later of where it is reached
-// (endpoint), what it says of itself (server) and what its tools are (tool).
+// is started (launch) or where it is reached (endpoint), and in the same file
+// later of what it says of itself (server) and what its tools are (tool).
 //
 // Invariants: nothing is pinned but by a call of Accept; a pin belongs to the
 // name of a binding and survives its removal; the file holds digests, names
@@ -49,6 +49,8 @@ type Fingerprint struct {
 	// Executable is the real path of the program that is started and SHA256
 	// its digest in hexadecimal.
 	Executable, SHA256 string
+	// Origin of an endpoint: scheme, host and port.
+	Origin string
 	// Warnings are host-written remarks of the resolution.
 	Warnings []string
 }
@@ -57,6 +59,8 @@ type Fingerprint struct {
 type Line struct {
 	Label string
 	Value string
+	// private: see Line.Private.
+	private bool
 }
 
 // launchDomain separates launch fingerprints from every other digest.
@@ -135,22 +139,24 @@ func count(h hash.Hash, n int) {
 }
 
 func launchLines(command string, found stdio.Resolved, exe file, args, names []string, files []argFile, mutable string) []Line {
-	lines := []Line{{"command", commandLine(command, args)}, {"executable", exe.path}, {"sha256", exe.sum}}
+	lines := []Line{
+		{Label: "command", Value: commandLine(command, args)}, {Label: "executable", Value: exe.path}, {Label: "sha256", Value: exe.sum},
+	}
 	if found.Path != exe.path {
-		lines = append(lines, Line{"found as", found.Path})
+		lines = append(lines, Line{Label: "found as", Value: found.Path})
 	}
 	for i, arg := range args {
-		lines = append(lines, Line{fmt.Sprintf("argument %d", i+1), arg})
+		lines = append(lines, Line{Label: fmt.Sprintf("argument %d", i+1), Value: arg})
 	}
 	for _, f := range files {
-		lines = append(lines, Line{fmt.Sprintf("file of argument %d", f.index+1), f.path}, Line{"sha256", f.sum})
+		lines = append(lines, Line{Label: fmt.Sprintf("file of argument %d", f.index+1), Value: f.path}, Line{Label: "sha256", Value: f.sum})
 	}
-	lines = append(lines, Line{"directory", found.Dir})
+	lines = append(lines, Line{Label: "directory", Value: found.Dir})
 	if len(names) > 0 {
-		lines = append(lines, Line{"environment", strings.Join(names, " ")})
+		lines = append(lines, Line{Label: "environment", Value: strings.Join(names, " ")})
 	}
 	if mutable != "" {
-		lines = append(lines, Line{"not covered", mutable})
+		lines = append(lines, Line{Label: "not covered", Value: mutable})
 	}
 	return lines
 }
