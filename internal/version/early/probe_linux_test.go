@@ -1,0 +1,3 @@
+package early
+
+func probe(b []byte) { firstWritable(b) }
