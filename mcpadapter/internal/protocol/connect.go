@@ -84,7 +84,7 @@ func (c *connector) normalize() *Error {
 	}
 	o.ClientVersion = strings.ToValidUTF8(o.ClientVersion, "?")
 	o.Limits = o.Limits.withDefaults()
-	return nil
+	return checkRoots(o.Roots)
 }
 
 func legacyPlan() plan { return plan{offer: legacy[0], accept: legacy} }

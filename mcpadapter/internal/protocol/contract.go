@@ -60,6 +60,9 @@ type Options struct {
 	Handlers Handlers
 	// Roots are offered to the server; nil does not advertise the capability.
 	Roots []Root
+	// SamplingTools allows tools in sampling requests, on revisions that have
+	// them; without it such requests are refused.
+	SamplingTools bool
 	// ClientVersion is reported to the server next to the name "looprig".
 	ClientVersion string
 }
@@ -82,7 +85,7 @@ type Limits struct {
 	ElicitSchemaBytes   int           // 16 KiB
 	RequestStateBytes   int           // 64 KiB
 	RoundTrips          int           // 10 rounds of one multi-round-trip call
-	InputRequests       int           // 8 input requests in one round, and 8 pending
+	InputRequests       int           // 8 input requests in one round, and 8 pending of each kind
 	QueuedNotifications int           // 1024; oldest dropped, counted
 	ConcurrentRequests  int           // 8
 	MalformedFrames     int           // 100 before the connection fails typed
@@ -183,7 +186,8 @@ type ModelPreferences struct {
 }
 
 // SampleResult is the model's message. An error of the handler is answered
-// with its text when it is a *Error with a host-written Message.
+// with its text when it is a *Error with a host-written Message: under its Code
+// where it has one, under CodeRejected when its class is ClassRefused.
 type SampleResult struct {
 	Role string // "assistant"
 	// Content holds raw content blocks; one on revisions before 2025-11-25.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,9 +14,6 @@ const methodElicit = "elicitation/create"
 
 // answerCancel is the answer for a user who did not answer.
 const answerCancel = `{"action":"cancel"}`
-
-// errMoot ends an elicitation when the calls that may have caused it are over.
-var errMoot = errors.New("the call is over")
 
 // errTooManyPending is the answer to an elicitation over the bound.
 const errTooManyPending = "too many elicitations are pending"
@@ -101,81 +97,26 @@ func (s *Session) parseURL(req *ElicitRequest, f tap.Fields) *Error {
 	return nil
 }
 
-// serveElicit hands a server's elicitation/create to the handler on its own
-// goroutine and sends the answer back to that request only.
+// elicitation is the inquiry for a checked elicitation.
+func (s *Session) elicitation(req ElicitRequest) *inquiry {
+	return &inquiry{
+		method: methodElicit, detail: req.Message, tokens: s.elicits, full: errTooManyPending,
+		limit: s.limits.ElicitTimeout, unanswered: []byte(answerCancel),
+		answer: func(ctx context.Context) ([]byte, *Error) {
+			res, err := s.handlers.Elicit(ctx, req)
+			return s.encodeElicit(req, res, err)
+		},
+	}
+}
+
+// serveElicit answers a server's elicitation/create.
 func (s *Session) serveElicit(m tap.Message) {
 	req, e := s.parseElicit(m.Params)
 	if e != nil {
 		s.refuseRequest(m.ID, m.Method, CodeInvalidParams, e.Reason(), e.Detail)
 		return
 	}
-	select {
-	case s.elicits <- struct{}{}:
-	default:
-		s.refuseRequest(m.ID, m.Method, codeInternal, errTooManyPending, req.Message)
-		return
-	}
-	id := bytes.Clone(m.ID)
-	ctx, moot := context.WithCancelCause(s.ctx)
-	ctx, cancel := context.WithTimeout(ctx, s.limits.ElicitTimeout)
-	if !s.inbound.add(id, cancel) {
-		cancel()
-		moot(nil)
-		<-s.elicits
-		s.mail.refuse(refusal{m.Method, "a request with an id that is in use", string(id)})
-		s.malformedFrame()
-		return
-	}
-	untie := s.table.caused(func() { moot(errMoot) })
-	s.work(func() {
-		defer moot(nil)
-		defer cancel()
-		defer untie()
-		answer, err := s.ask(ctx, req)
-		if !s.inbound.remove(id) || s.ctx.Err() != nil {
-			return
-		}
-		switch {
-		case errors.Is(context.Cause(ctx), errMoot):
-			s.reply(id, []byte(answerCancel))
-		case err != nil:
-			s.replyError(id, codeInternal, err.Message)
-		default:
-			s.reply(id, answer)
-		}
-	})
-}
-
-// ask runs the handler for one elicitation and returns the encoded answer. The
-// caller has taken a token of s.elicits, which is given back when the handler
-// returns, however long after ctx that is; ask itself ends with ctx, and where
-// that is our own time limit the answer is "cancel".
-func (s *Session) ask(ctx context.Context, req ElicitRequest) ([]byte, *Error) {
-	type outcome struct {
-		answer []byte
-		err    *Error
-	}
-	out := make(chan outcome, 1)
-	running := s.work(func() {
-		defer func() { <-s.elicits }()
-		defer s.recovered(func(e *Error) { out <- outcome{err: e} })
-		res, err := s.handlers.Elicit(ctx, req)
-		answer, e := s.encodeElicit(req, res, err)
-		out <- outcome{answer, e}
-	})
-	if !running {
-		<-s.elicits
-		return nil, s.endedError(methodElicit)
-	}
-	select {
-	case o := <-out:
-		return o.answer, o.err
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return []byte(answerCancel), nil
-		}
-		return nil, ctxError(ctx, methodElicit)
-	}
+	s.serve(m, s.elicitation(req))
 }
 
 // encodeElicit checks what the handler returned and encodes it.

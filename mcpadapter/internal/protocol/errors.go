@@ -66,6 +66,9 @@ type Error struct {
 
 // JSON-RPC and MCP error codes that callers decide on.
 const (
+	// CodeRejected is the code with which a server is told that the user, or a
+	// policy in the user's place, refused its request.
+	CodeRejected            = -1
 	CodeMethodNotFound      = -32601
 	CodeInvalidParams       = -32602
 	CodeHeaderMismatch      = -32020

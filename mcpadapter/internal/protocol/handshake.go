@@ -19,16 +19,14 @@ const (
 	methodInitialize = "initialize"
 	clientName       = "looprig"
 
-	metaRevision     = "io.modelcontextprotocol/protocolVersion"
-	metaClientInfo   = "io.modelcontextprotocol/clientInfo"
-	metaClientCaps   = "io.modelcontextprotocol/clientCapabilities"
-	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
-	metaLogLevel     = "io.modelcontextprotocol/logLevel"
-	metaProgress     = "progressToken"
-	maxListedRevs    = 64
-	abandonAfter     = 500 * time.Millisecond
-	elicitCaps       = `{"elicitation":{"form":{},"url":{}}}`
-	elicitCaps202506 = `{"elicitation":{}}`
+	metaRevision   = "io.modelcontextprotocol/protocolVersion"
+	metaClientInfo = "io.modelcontextprotocol/clientInfo"
+	metaClientCaps = "io.modelcontextprotocol/clientCapabilities"
+	metaServerInfo = "io.modelcontextprotocol/serverInfo"
+	metaLogLevel   = "io.modelcontextprotocol/logLevel"
+	metaProgress   = "progressToken"
+	maxListedRevs  = 64
+	abandonAfter   = 500 * time.Millisecond
 )
 
 // plan is what one connection is to negotiate.
@@ -60,8 +58,9 @@ type handshake struct {
 	// common is the newest older revision that a discover result named.
 	common string
 	// none says that the server named its revisions and none is ours.
-	none           bool
-	declaredElicit bool
+	none bool
+	// What initialize declared.
+	declaredElicit, declaredSample bool
 }
 
 func newHandshake(s *Session, p plan) *handshake {

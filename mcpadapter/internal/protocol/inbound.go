@@ -71,18 +71,20 @@ func (s *Session) serverRequest(m tap.Message) {
 	case !s.ready.Load():
 		s.mail.count(droppedEarly, 1)
 		s.refuseRequest(m.ID, m.Method, codeInvalidRequest, "the request came before the handshake was complete", "")
-	case m.Method == methodElicit && s.elicitDeclared():
+	case m.Method == methodElicit && s.mayAsk(s.hs.declaredElicit):
 		s.serveElicit(m)
+	case m.Method == methodSample && s.mayAsk(s.hs.declaredSample):
+		s.serveSample(m)
+	case m.Method == methodRoots && s.mayAsk(s.roots.declared()):
+		s.reply(m.ID, s.roots.list())
 	default:
 		s.refuseRequest(m.ID, m.Method, CodeMethodNotFound, "the capability was not declared", "")
 	}
 }
 
-// elicitDeclared says whether the server may send elicitation/create. On
-// 2026-07-28 it may not: there input is asked for in results.
-func (s *Session) elicitDeclared() bool {
-	return s.handlers.Elicit != nil && !s.modern && s.hs.declaredElicit
-}
+// mayAsk says whether the server may send a request for which a capability was
+// declared. On 2026-07-28 it may not: there input is asked for in results.
+func (s *Session) mayAsk(declared bool) bool { return declared && !s.modern }
 
 // refuseRequest answers a request of the server with an error, and reports it.
 func (s *Session) refuseRequest(id json.RawMessage, method string, code int, reason, detail string) {

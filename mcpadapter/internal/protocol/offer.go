@@ -46,16 +46,33 @@ func newestCommon(listed []string) string {
 	return ""
 }
 
-// capabilities are the client's, as JSON, for a revision. Roots and sampling
-// are never among them.
+// capabilities are the client's, as JSON, for a revision: what has a handler,
+// and nothing else.
 func (h *handshake) capabilities(revision string) string {
-	switch {
-	case h.s.handlers.Elicit == nil || revision < Revision20250618:
-		return `{}`
-	case revision < Revision20251125:
-		return elicitCaps202506
+	s := h.s
+	var caps []string
+	if s.handlers.Elicit != nil && revision >= Revision20250618 {
+		c := `"elicitation":{}`
+		if revision >= Revision20251125 {
+			c = `"elicitation":{"form":{},"url":{}}`
+		}
+		caps = append(caps, c)
 	}
-	return elicitCaps
+	if s.roots.declared() {
+		c := `"roots":{"listChanged":true}`
+		if revision >= Revision20260728 {
+			c = `"roots":{}`
+		}
+		caps = append(caps, c)
+	}
+	if s.handlers.Sample != nil {
+		c := `"sampling":{}`
+		if s.samplingTools && revision >= Revision20251125 {
+			c = `"sampling":{"tools":{}}`
+		}
+		caps = append(caps, c)
+	}
+	return "{" + strings.Join(caps, ",") + "}"
 }
 
 func (h *handshake) clientInfo() ([]byte, error) {
@@ -80,7 +97,8 @@ func (h *handshake) initializeParams(offer string) (json.RawMessage, error) {
 		return nil, err
 	}
 	caps := h.capabilities(offer)
-	h.declaredElicit = strings.Contains(caps, "elicitation")
+	h.declaredElicit = h.s.handlers.Elicit != nil && offer >= Revision20250618
+	h.declaredSample = h.s.handlers.Sample != nil
 	return json.RawMessage(`{"protocolVersion":"` + offer + `","capabilities":` + caps + `,"clientInfo":` + string(info) + `}`), nil
 }
 

@@ -49,7 +49,7 @@ func (s *Session) rounds(ctx context.Context, c *logicalCall) (raw json.RawMessa
 		if e := s.roundBounds(c.op, n, size); e != nil {
 			return nil, e
 		}
-		in, e := s.parseInput(c.op, fields)
+		in, e := s.parseInput(c, fields)
 		if e != nil {
 			return nil, e
 		}
@@ -175,11 +175,12 @@ type input struct {
 
 type inputRequest struct {
 	name string
-	req  ElicitRequest
+	ask  *inquiry
 }
 
 // parseInput checks an input_required result before anything acts on it.
-func (s *Session) parseInput(op string, f tap.Fields) (in input, e *Error) {
+func (s *Session) parseInput(c *logicalCall, f tap.Fields) (in input, e *Error) {
+	op := c.op
 	if state := f.Get("requestState"); state != nil {
 		switch {
 		case len(state) == 0 || state[0] != '"':
@@ -210,7 +211,7 @@ func (s *Session) parseInput(op string, f tap.Fields) (in input, e *Error) {
 		}
 	}
 	for _, m := range named {
-		r, e := s.parseInputRequest(op, m)
+		r, e := s.parseInputRequest(c, m)
 		if e != nil {
 			return in, e
 		}
@@ -219,28 +220,47 @@ func (s *Session) parseInput(op string, f tap.Fields) (in input, e *Error) {
 	return in, nil
 }
 
-func (s *Session) parseInputRequest(op string, m tap.Member) (inputRequest, *Error) {
+func (s *Session) parseInputRequest(c *logicalCall, m tap.Member) (inputRequest, *Error) {
 	f, err := tap.Object(m.Value)
 	if err != nil {
-		return inputRequest{}, protocolError(op, "an input request that is not an object")
+		return inputRequest{}, protocolError(c.op, "an input request that is not an object")
 	}
 	method, ok := tap.String(f.Get("method"))
 	if !ok {
-		return inputRequest{}, protocolError(op, "an input request without a method")
+		return inputRequest{}, protocolError(c.op, "an input request without a method")
 	}
-	if method != methodElicit || s.handlers.Elicit == nil {
-		s.mail.refuse(refusal{bounded(method, maxIDBytes), "the capability was not declared", ""})
-		e := protocolError(op, "the server asked for input that was not declared")
-		e.Detail = bounded(method, maxIDBytes)
-		return inputRequest{}, e
-	}
-	req, e := s.parseElicit(f.Get("params"))
+	q, e := s.inputInquiry(c, method, f.Get("params"))
 	if e != nil {
-		s.mail.refuse(refusal{method, e.Reason(), e.Detail})
-		e.Op, e.Sent = op, true
+		s.mail.refuse(refusal{bounded(method, maxIDBytes), e.Reason(), e.Detail})
+		e.Op, e.Sent = c.op, true
 		return inputRequest{}, e
 	}
-	return inputRequest{name: m.Name, req: req}, nil
+	return inputRequest{name: m.Name, ask: q}, nil
+}
+
+// inputInquiry checks one input request. What was not declared is refused.
+func (s *Session) inputInquiry(c *logicalCall, method string, params json.RawMessage) (*inquiry, *Error) {
+	switch {
+	case method == methodElicit && s.handlers.Elicit != nil:
+		req, e := s.parseElicit(params)
+		if e != nil {
+			return nil, e
+		}
+		req.CallID = c.id
+		return s.elicitation(req), nil
+	case method == methodSample && s.handlers.Sample != nil:
+		req, e := s.parseSample(params)
+		if e != nil {
+			return nil, e
+		}
+		req.CallID = c.id
+		return s.sampling(req), nil
+	case method == methodRoots && s.roots.declared():
+		return &inquiry{method: methodRoots, answer: func(context.Context) ([]byte, *Error) { return s.roots.list(), nil }}, nil
+	}
+	e := protocolError(c.op, "the server asked for input that was not declared")
+	e.Detail = bounded(method, maxIDBytes)
+	return nil, e
 }
 
 // fulfil asks the handler for every input and returns the members of the next
@@ -273,12 +293,11 @@ func (s *Session) askAll(ctx context.Context, c *logicalCall, requests []inputRe
 		first *Error
 	)
 	for i, r := range requests {
-		r.req.CallID = c.id
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
 			defer s.recovered(func(e *Error) { once.Do(func() { first = e }) })
-			answer, e := s.askQueued(ctx, r.req)
+			answer, e := s.askQueued(ctx, r.ask)
 			if e != nil {
 				once.Do(func() {
 					first = e
@@ -301,25 +320,4 @@ func (s *Session) askAll(ctx context.Context, c *logicalCall, requests []inputRe
 		}
 	}
 	return append(out, '}'), nil
-}
-
-// askQueued waits for its turn among the pending elicitations, then asks.
-func (s *Session) askQueued(ctx context.Context, req ElicitRequest) ([]byte, *Error) {
-	ctx, cancel := context.WithTimeout(ctx, s.limits.ElicitTimeout)
-	defer cancel()
-	stop := context.AfterFunc(s.ctx, cancel)
-	defer stop()
-	select {
-	case s.elicits <- struct{}{}:
-	case <-ctx.Done():
-		if s.ended() != nil {
-			return nil, s.endedError(methodElicit)
-		}
-		return nil, ctxError(ctx, methodElicit)
-	}
-	answer, e := s.ask(ctx, req)
-	if e != nil && e.Class == ClassCancelled && s.ended() != nil {
-		return nil, s.endedError(methodElicit)
-	}
-	return answer, e
 }

@@ -21,8 +21,11 @@ type Session struct {
 	limits   Limits
 	handlers Handlers
 	version  string // of this client
-	ctx      context.Context
-	cancel   context.CancelFunc
+	// samplingTools allows tools in sampling requests.
+	samplingTools bool
+	roots         *rootList
+	ctx           context.Context
+	cancel        context.CancelFunc
 
 	// Set while connecting and constant afterwards.
 	info     Info
@@ -39,6 +42,7 @@ type Session struct {
 	sdkOnce   sync.Once
 	admit     chan struct{} // one token per concurrent request
 	elicits   chan struct{} // one token per pending elicitation
+	samples   chan struct{} // one token per pending sampling request
 	replies   chan []byte
 	inbound   *inbound
 	mail      *mailbox
@@ -64,23 +68,27 @@ type Session struct {
 func newSession(conn wire.Conn, opt Options) *Session {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
-		conn:      conn,
-		limits:    opt.Limits,
-		handlers:  opt.Handlers,
-		version:   opt.ClientVersion,
-		ctx:       ctx,
-		cancel:    cancel,
-		table:     newTable(),
-		toSDK:     make(chan answerStub, 16),
-		sdkClose:  make(chan struct{}),
-		admit:     make(chan struct{}, opt.Limits.ConcurrentRequests),
-		elicits:   make(chan struct{}, opt.Limits.InputRequests),
-		replies:   make(chan []byte, replyQueue),
-		inbound:   newInbound(),
-		mail:      newMailbox(opt.Limits.QueuedNotifications),
-		done:      make(chan struct{}),
-		closed:    make(chan struct{}),
-		stateWait: stateRetryWait,
+		conn:     conn,
+		limits:   opt.Limits,
+		handlers: opt.Handlers,
+		version:  opt.ClientVersion,
+		roots:    newRootList(opt.Roots),
+
+		samplingTools: opt.SamplingTools,
+		ctx:           ctx,
+		cancel:        cancel,
+		table:         newTable(),
+		toSDK:         make(chan answerStub, 16),
+		sdkClose:      make(chan struct{}),
+		admit:         make(chan struct{}, opt.Limits.ConcurrentRequests),
+		elicits:       make(chan struct{}, opt.Limits.InputRequests),
+		samples:       make(chan struct{}, opt.Limits.InputRequests),
+		replies:       make(chan []byte, replyQueue),
+		inbound:       newInbound(),
+		mail:          newMailbox(opt.Limits.QueuedNotifications),
+		done:          make(chan struct{}),
+		closed:        make(chan struct{}),
+		stateWait:     stateRetryWait,
 	}
 	s.listen = newListener(s)
 	return s
