@@ -16,12 +16,29 @@ const (
 	// backoffStable is how long a connection must have lived for its loss to
 	// begin a new series.
 	backoffStable = 30 * time.Second
+	// maxRetryAfter bounds the pause that a server can ask for.
+	maxRetryAfter = 5 * time.Minute
 )
 
 // backoff paces the attempts of one series of failures.
 type backoff struct {
-	n     int
-	since time.Time
+	n       int
+	since   time.Time
+	hurried bool
+}
+
+// hurry is true once in a series: a session that has expired is begun anew
+// without waiting, one that expires again and again is not.
+func (b *backoff) hurry() bool {
+	first := !b.hurried && b.n == 0
+	b.hurried = true
+	return first
+}
+
+// after is next, or the pause that the server asks for when that is longer, up
+// to maxRetryAfter.
+func (b *backoff) after(now time.Time, asked time.Duration) time.Duration {
+	return max(b.next(now), min(asked, maxRetryAfter))
 }
 
 // next is how long to wait after a failure at now.
@@ -47,7 +64,7 @@ func (b *backoff) impatient(now time.Time) bool {
 // hopeless reports failures that another try cannot mend: only a person can.
 func hopeless(class Class) bool {
 	switch class {
-	case protocol.ClassIntegrity, protocol.ClassConfig, protocol.ClassUntrusted:
+	case protocol.ClassIntegrity, protocol.ClassConfig, protocol.ClassUntrusted, protocol.ClassAuth:
 		return true
 	default:
 		return false

@@ -179,45 +179,6 @@ func (c *Client) explain(ctx context.Context, op string, err error) error {
 	return &out
 }
 
-// ReadResource reads a resource and returns the raw result.
-func (c *Client) ReadResource(ctx context.Context, uri string) (out json.RawMessage, err error) {
-	err = c.do(ctx, "resources/read", "", nil, func(ctx context.Context, s Session, _ *clock) (err error) {
-		out, err = s.ReadResource(ctx, uri)
-		return err
-	})
-	return out, err
-}
-
-// GetPrompt gets a prompt; args is a JSON object of strings or nil.
-func (c *Client) GetPrompt(ctx context.Context, name string, args json.RawMessage) (out json.RawMessage, err error) {
-	err = c.do(ctx, "prompts/get", "", nil, func(ctx context.Context, s Session, _ *clock) (err error) {
-		out, err = s.GetPrompt(ctx, name, args)
-		return err
-	})
-	return out, err
-}
-
-// Call sends one raw request. It refuses tools/call, so that it is no way round
-// policy, and the methods of the handshake.
-func (c *Client) Call(ctx context.Context, method string, params json.RawMessage) (out json.RawMessage, err error) {
-	switch method {
-	case "tools/call", "initialize", "server/discover", "subscriptions/listen":
-		return nil, &protocol.Error{Class: protocol.ClassConfig, Op: method, Message: "not available as a raw request"}
-	}
-	err = c.do(ctx, method, "", nil, func(ctx context.Context, s Session, _ *clock) (err error) {
-		out, err = s.Request(ctx, method, params)
-		return err
-	})
-	return out, err
-}
-
-// Notify sends one raw notification.
-func (c *Client) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	return c.do(ctx, method, "", nil, func(ctx context.Context, s Session, _ *clock) error {
-		return s.Notify(ctx, method, params)
-	})
-}
-
 // ListTools lists the tools of the newest generation that are not withheld.
 func (c *Client) ListTools(context.Context) ([]ToolDescriptor, error) {
 	g := c.Generation()

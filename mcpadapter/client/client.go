@@ -41,6 +41,7 @@ type Client struct {
 	slots  chan struct{}
 	done   chan struct{} // closed when the run has ended
 	limit  noticeLimit
+	subs   subscriptions
 
 	order sync.Mutex // held while a change is made and told, so that both orders agree
 
@@ -54,6 +55,8 @@ type Client struct {
 	conn     *connection
 	gens     []*catalog.Generation
 	seen     *protocol.Info // what the server was when it last connected
+	probe    bool           // the era is to be found anew
+	roots    []string
 	inflight int
 }
 
@@ -74,33 +77,9 @@ func New(def Definition, deps Deps) (*Client, error) {
 	return &Client{
 		def: def, deps: deps, ctx: ctx, cancel: cancel,
 		kick: make(chan struct{}, 1), slots: make(chan struct{}, def.Limits.ConcurrentRequests),
-		done: make(chan struct{}), changed: make(chan struct{}),
+		done: make(chan struct{}), changed: make(chan struct{}), roots: def.Roots,
 		st: Status{State: integration.StateConfigured, Since: deps.Now()},
 	}, nil
-}
-
-// Check says whether a definition can run. It fails with an *Error of class
-// "config".
-func (d Definition) Check() error {
-	d = d.WithDefaults()
-	fault := func(format string, args ...any) error {
-		return &protocol.Error{Class: protocol.ClassConfig, Op: "configure", Message: fmt.Sprintf(format, args...)}
-	}
-	revisions := []string{
-		protocol.RevisionAuto, protocol.Revision20260728, protocol.Revision20251125,
-		protocol.Revision20250618, protocol.Revision20250326, protocol.Revision20241105,
-	}
-	switch {
-	case d.Transport == nil:
-		return fault("no transport")
-	case !slices.Contains(revisions, d.Revision):
-		return fault("unknown protocol revision %q (known: %v)", d.Revision, revisions)
-	case !slices.Contains([]string{CompatStrict, CompatDefault, CompatLegacy}, d.Compat):
-		return fault("unknown compat profile %q", d.Compat)
-	case !slices.Contains([]string{"", FreeTextAllow, FreeTextConfirm, FreeTextRefuse}, d.FreeText):
-		return fault("unknown freeText %q", d.FreeText)
-	}
-	return nil
 }
 
 // Definition is what the client was made of, defaults filled in.
@@ -117,8 +96,12 @@ func (c *Client) Start() {
 	go c.deps.Crash.Guard(c.run)
 }
 
-// Reconnect drops the connection, if there is one, and connects at once.
+// Reconnect drops the connection, if there is one, and connects at once. Which
+// revision the server speaks is found anew.
 func (c *Client) Reconnect() {
+	c.mu.Lock()
+	c.probe = true
+	c.mu.Unlock()
 	select {
 	case c.kick <- struct{}{}:
 	default:

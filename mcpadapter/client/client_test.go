@@ -509,7 +509,8 @@ func TestDefinitionIsChecked(t *testing.T) {
 	tr := clienttest.Transport{}
 	for _, d := range []client.Definition{
 		{Name: "x"}, {Name: "x", Transport: tr, Revision: "2020-01-01"}, {Name: "x", Transport: tr, Compat: "lax"},
-		{Name: "x", Transport: tr, FreeText: "maybe"},
+		{Name: "x", Transport: tr, FreeText: "maybe"}, {Name: "x", Transport: tr, Discovery: "some"}, {Name: "x", Transport: tr, LogLevel: "loud"},
+		{Name: "x", Transport: tr, Roots: []string{"rel"}}, {Name: "x", Transport: tr, Sampling: &client.SamplingPolicy{Approve: "yes"}},
 	} {
 		if _, err := client.New(d, client.Deps{}); class(err) != protocol.ClassConfig {
 			t.Errorf("%+v: %v", d, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/mcpadapter/catalog"
 	"github.com/looprig/looprig/mcpadapter/internal/protocol"
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // maxTolerances bounds the tolerances that one connection remembers.
@@ -24,22 +25,25 @@ type connection struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	clocks *clocks
-	wg     sync.WaitGroup // the refresher
+	wg     sync.WaitGroup // what runs beside it
 	wake   chan struct{}  // tells the refresher of new staleness
+	news   chan struct{}  // tells the updater of changed resources
 
 	mu         sync.Mutex
 	sess       Session
 	stale      map[catalog.Family]*staleness
 	lastFetch  map[catalog.Family]time.Time
 	failures   int
-	changed    chan struct{} // closed and replaced when staleness ends or a refresh fails
+	updates    map[string]time.Time // resources that changed, and when that may be told
+	changed    chan struct{}        // closed and replaced when staleness ends or a refresh fails
 	tolerances map[string]bool
 }
 
 func newConnection(c *Client) *connection {
 	conn := &connection{
-		c: c, clocks: newClocks(), wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		c: c, clocks: newClocks(), wake: make(chan struct{}, 1), news: make(chan struct{}, 1), changed: make(chan struct{}),
 		stale: map[catalog.Family]*staleness{}, lastFetch: map[catalog.Family]time.Time{}, tolerances: map[string]bool{},
+		updates: map[string]time.Time{},
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(c.ctx)
 	return conn
@@ -85,20 +89,20 @@ func (conn *connection) options() protocol.Options {
 	opt := protocol.Options{
 		Dialer: c.def.Transport.Dialer(), Wire: c.def.wireOptions(),
 		Revision: c.def.Revision, Limits: c.def.protocolLimits(), ClientVersion: c.def.Version,
+		KnownRevision: c.era(), Roots: fileRoots(c.Roots()),
 	}
-	c.mu.Lock()
-	if c.seen != nil {
-		opt.KnownRevision = c.seen.Revision
-	}
-	c.mu.Unlock()
 	if f := c.deps.Observer.Stderr; f != nil {
 		opt.Wire.Stderr = func(line []byte) { f(safetext.ToLine(string(line)).String()) }
 		opt.Wire.Noise = func(line []byte) { f("stdout: " + safetext.ToLine(string(line)).String()) }
 	}
+	if f := c.deps.Observer.Trace; f != nil {
+		opt.Wire.Trace = func(dir wire.Direction, frame []byte) { f(dir == wire.Outbound, frame) }
+	}
 	opt.Handlers = protocol.Handlers{
-		ElicitComplete: c.deps.Observer.ElicitComplete,
-		ListChanged:    conn.listChanged,
-		Tolerated:      func(code, detail string) { conn.tolerate(code + ": " + safetext.ToLineN(detail, 200).String()) },
+		ElicitComplete:  c.deps.Observer.ElicitComplete,
+		ListChanged:     conn.listChanged,
+		ResourceUpdated: conn.updated,
+		Tolerated:       func(code, detail string) { conn.tolerate(code + ": " + safetext.ToLineN(detail, 200).String()) },
 		Dropped: func(code string, count int) {
 			c.Notice("dropped_"+code, "info", "%d inbound messages were dropped (%s)", count, code)
 		},
@@ -114,7 +118,25 @@ func (conn *connection) options() protocol.Options {
 	if c.def.Elicitation && c.deps.Elicit != nil {
 		opt.Handlers.Elicit = conn.elicit
 	}
+	if c.def.Sampling != nil && c.deps.Sample != nil {
+		opt.Handlers.Sample = conn.sample
+	}
 	return opt
+}
+
+// sampleWaits is how many times ElicitTimeout bounds a whole sampling request:
+// two gates and the model.
+const sampleWaits = 3
+
+// sample passes a request for the model on; the clocks that it holds up stand
+// still, because it is we who keep the server waiting.
+func (conn *connection) sample(ctx context.Context, req protocol.SampleRequest) (protocol.SampleResult, error) {
+	defer conn.clocks.pause(req.CallID)()
+	ctx, cancel := context.WithTimeout(ctx, sampleWaits*conn.c.def.ElicitTimeout)
+	defer cancel()
+	stop := context.AfterFunc(conn.ctx, cancel)
+	defer stop()
+	return conn.c.deps.Sample(ctx, req)
 }
 
 // elicit passes a question on; the clocks that it holds up stand still.

@@ -76,6 +76,24 @@ const (
 	DefaultSamplingConcurrency = 2
 )
 
+func (p SamplingPolicy) withDefaults() SamplingPolicy {
+	if p.Approve == "" {
+		p.Approve = ApproveAsk
+	}
+	for _, f := range []struct {
+		v   *int
+		def int
+	}{
+		{&p.TokenBudget, DefaultSamplingBudget}, {&p.MaxTokens, DefaultSamplingTokens},
+		{&p.Depth, DefaultSamplingDepth}, {&p.Concurrency, DefaultSamplingConcurrency},
+	} {
+		if *f.v <= 0 {
+			*f.v = f.def
+		}
+	}
+	return p
+}
+
 // The defaults of a Definition's waits.
 const (
 	DefaultStartTimeout   = 30 * time.Second
@@ -147,6 +165,13 @@ func (d Definition) WithDefaults() Definition {
 	d.ElicitTimeout = pick(d.ElicitTimeout, DefaultElicitTimeout)
 	d.CloseTimeout = pick(d.CloseTimeout, DefaultCloseTimeout)
 	d.Limits = d.Limits.withDefaults()
+	if d.Sampling != nil {
+		p := d.Sampling.withDefaults()
+		d.Sampling = &p
+	}
+	if d.Discovery == "" {
+		d.Discovery = DiscoveryAuto
+	}
 	if d.Compat == "" {
 		d.Compat = CompatDefault
 	}

@@ -50,6 +50,16 @@ type Limits struct {
 	ElicitValueBytes   int // 4 KiB
 	ElicitPending      int // open questions of one binding: 8
 
+	// SamplingBytes is the text of one request for the model, SamplingMessages its
+	// messages; SamplingPolicy bounds tokens, depth and concurrency.
+	SamplingBytes    int // 1 MiB
+	SamplingMessages int // 256
+
+	Roots           int // 64
+	Subscriptions   int // resources whose changes are reported: 64
+	URIBytes        int // a resource that is asked for: 8 KiB
+	CompletionBytes int // all values of one completion: 64 KiB
+
 	QueuedNotifications int // 1024
 	ConcurrentRequests  int // 8
 }
@@ -69,6 +79,8 @@ func (l Limits) withDefaults() Limits {
 		{&l.LogBytes, 8 << 10},
 		{&l.ElicitMessageBytes, 4 << 10}, {&l.ElicitSchemaBytes, 16 << 10}, {&l.ElicitFields, 32},
 		{&l.ElicitOptions, 64}, {&l.ElicitValueBytes, 4 << 10}, {&l.ElicitPending, 8},
+		{&l.SamplingBytes, 1 << 20}, {&l.SamplingMessages, 256},
+		{&l.Roots, 64}, {&l.Subscriptions, 64}, {&l.URIBytes, 8 << 10}, {&l.CompletionBytes, 64 << 10},
 		{&l.QueuedNotifications, 1024}, {&l.ConcurrentRequests, 8},
 	} {
 		if *f.v <= 0 {

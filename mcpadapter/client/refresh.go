@@ -54,8 +54,13 @@ func (conn *connection) listChanged(fam catalog.Family, declared bool) {
 		conn.mark(protocol.Templates, now) // one notification stands for both listings
 	}
 	conn.mu.Unlock()
+	signal(conn.wake)
+}
+
+// signal tells a goroutine to look again; one signal that waits is enough.
+func signal(ch chan<- struct{}) {
 	select {
-	case conn.wake <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
 }

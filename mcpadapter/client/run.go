@@ -10,12 +10,16 @@ import (
 	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/mcpadapter/catalog"
 	"github.com/looprig/looprig/mcpadapter/internal/protocol"
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // The pace of the checks that an idle server still answers.
 const (
 	keepaliveEvery   = 60 * time.Second
 	keepaliveTimeout = 15 * time.Second
+	// keepaliveAgain is the pause before a server that did not answer is asked
+	// once more.
+	keepaliveAgain = 5 * time.Second
 )
 
 // run is the client's life: connect, serve, lose, wait, connect again.
@@ -55,10 +59,10 @@ func (c *Client) part(end *ending, pace *backoff) (due time.Time) {
 	switch {
 	case end == nil:
 		c.setState(integration.StateClosing, CodeClosing, "", "", time.Time{})
-	case end.code != CodeLost:
+	case end.code == CodeReconnect, end.code == CodeExpired && pace.hurry():
 		c.setState(integration.StateReconnecting, end.code, end.class, end.text, time.Time{})
 	default:
-		d := pace.next(time.Now())
+		d := pace.after(time.Now(), end.after)
 		due = time.Now().Add(d)
 		c.setState(integration.StateReconnecting, end.code, end.class, end.text, c.deps.Now().Add(d))
 	}
@@ -76,6 +80,7 @@ type ending struct {
 	code  string
 	class Class
 	text  string
+	after time.Duration // what the server asks to wait
 }
 
 // sitOut tells of a failed attempt and waits for the next one. It returns false
@@ -94,9 +99,13 @@ func (c *Client) sitOut(err error, pace *backoff, everReady bool) bool {
 	}
 	c.mu.Lock()
 	c.lastErr = pe
+	c.probe = c.probe || eraDoubtful(pe.Class)
 	c.mu.Unlock()
-	end := &ending{CodeConnectFailed, pe.Class, pe.Error()}
+	end := &ending{code: CodeConnectFailed, class: pe.Class, text: pe.Error(), after: retryAfter(pe)}
 	if hopeless(pe.Class) {
+		if pe.Class == protocol.ClassAuth {
+			end.code, end.text = CodeAuthRequired, end.text+"; it is not tried again before somebody has given it access and reconnects it"
+		}
 		c.setState(integration.StateFailed, end.code, end.class, end.text, time.Time{})
 		c.countAttempt()
 		select {
@@ -107,7 +116,7 @@ func (c *Client) sitOut(err error, pace *backoff, everReady bool) bool {
 		}
 	}
 	now := time.Now()
-	d := pace.next(now)
+	d := pace.after(now, end.after)
 	state := integration.StateFailed
 	if everReady && !pace.impatient(now) {
 		state = integration.StateReconnecting
@@ -207,9 +216,7 @@ func (c *Client) establish(ctx context.Context, conn *connection, again bool) er
 	}
 	c.compare(info)
 	if c.def.LogLevel != "" {
-		if err := sess.SetLogLevel(ctx, c.def.LogLevel); err != nil && ctx.Err() == nil {
-			c.Notice("log_level_refused", "info", "the server does not take the log level %s", c.def.LogLevel)
-		}
+		c.setLogLevel(ctx, sess)
 	}
 	conn.startFetch(nil)
 	gen, changed, err := catalog.Fetch(ctx, sess, conn.request(info, nil))
@@ -227,8 +234,11 @@ func (c *Client) establish(ctx context.Context, conn *connection, again bool) er
 	case <-c.kick:
 	default:
 	}
-	c.conn, c.lastErr = conn, nil
+	c.conn, c.lastErr, c.probe = conn, nil, false
 	c.mu.Unlock()
+	if c.deps.Eras != nil {
+		c.deps.Eras.Found(info.Revision)
+	}
 	c.setState(integration.StateReady, CodeDiscovered, "", "", time.Time{})
 	c.countAttempt()
 	return nil
@@ -282,13 +292,54 @@ func (c *Client) rejected(err error) {
 	c.deps.Observer.Rejected(stays, pe.Class, safetext.ToLine(pe.Error()).String())
 }
 
+// setLogLevel asks for the definition's log level. A server that does not answer
+// holds nothing up for long.
+func (c *Client) setLogLevel(ctx context.Context, sess Session) {
+	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
+	defer cancel()
+	if err := sess.SetLogLevel(ctx, c.def.LogLevel); err != nil && c.ctx.Err() == nil {
+		c.Notice("log_level_refused", "info", "the log level %s could not be set: %s", c.def.LogLevel, reason(err))
+	}
+}
+
+// era is the revision that the next connection may take for granted, "" to find
+// it out.
+func (c *Client) era() string {
+	c.mu.Lock()
+	probe, seen := c.probe, c.seen
+	c.mu.Unlock()
+	switch {
+	case probe:
+		return ""
+	case seen != nil:
+		return seen.Revision
+	case c.deps.Eras != nil:
+		return c.deps.Eras.Known()
+	}
+	return ""
+}
+
+// eraDoubtful reports failures that a wrong idea of the server's revision may be
+// the cause of.
+func eraDoubtful(class Class) bool {
+	switch class {
+	case protocol.ClassUnsupported, protocol.ClassProtocol, protocol.ClassRemote, protocol.ClassEndpoint, protocol.ClassHTTP:
+		return true
+	default:
+		return false
+	}
+}
+
 // serve watches a connection until it ends; nil means that the client closes.
 func (c *Client) serve(conn *connection) *ending {
-	conn.wg.Add(1)
-	go c.deps.Crash.Guard(conn.refresher)
+	for _, f := range []func(){conn.refresher, conn.updater, conn.restore} {
+		conn.wg.Add(1)
+		go c.deps.Crash.Guard(f)
+	}
 	sess := conn.session()
-	idle := time.NewTicker(keepaliveEvery)
-	defer idle.Stop()
+	check := time.NewTimer(keepaliveEvery)
+	defer check.Stop()
+	var answered <-chan bool // of the check under way
 	missed := false
 	defer func() {
 		c.mu.Lock()
@@ -301,40 +352,73 @@ func (c *Client) serve(conn *connection) *ending {
 		case <-c.ctx.Done():
 			return nil
 		case <-c.kick:
-			return &ending{CodeReconnect, "", "asked for"}
+			return &ending{code: CodeReconnect, text: "asked for"}
 		case <-sess.Done():
 			return lost(sess.Err())
-		case <-idle.C:
+		case <-check.C:
 			if c.Inflight() > 0 {
+				check.Reset(keepaliveEvery)
 				continue
 			}
-			if c.alive(conn, sess) {
-				missed = false
-				continue
+			answered = c.check(conn, sess)
+		case ok := <-answered:
+			answered = nil
+			switch {
+			case ok:
+				check.Reset(keepaliveEvery)
+			case missed:
+				return &ending{code: CodeLost, class: protocol.ClassTimeout, text: "the server does not answer any more"}
+			default:
+				check.Reset(keepaliveAgain)
 			}
-			if missed {
-				return &ending{CodeLost, protocol.ClassTimeout, "the server does not answer any more"}
-			}
-			missed = true
+			missed = !ok
 		}
 	}
 }
 
+// check asks beside everything else whether the server still answers.
+func (c *Client) check(conn *connection, sess Session) <-chan bool {
+	out := make(chan bool, 1)
+	conn.wg.Add(1)
+	go c.deps.Crash.Guard(func() {
+		defer conn.wg.Done()
+		out <- alive(conn.ctx, sess)
+	})
+	return out
+}
+
 // alive asks whether the server still answers; an error of its own is an answer.
-func (c *Client) alive(conn *connection, sess Session) bool {
-	ctx, cancel := context.WithTimeout(conn.ctx, keepaliveTimeout)
+func alive(ctx context.Context, sess Session) bool {
+	ctx, cancel := context.WithTimeout(ctx, keepaliveTimeout)
 	defer cancel()
 	err := sess.Ping(ctx)
+	var status *wire.StatusError
+	if errors.As(err, &status) && status.Status < 500 {
+		return true
+	}
 	return err == nil || protocol.ClassOf(err) == protocol.ClassRemote || protocol.ClassOf(err) == protocol.ClassUnsupported
 }
 
 func lost(err error) *ending {
-	end := &ending{code: CodeLost, class: protocol.ClassOf(err), text: "the connection ended"}
+	end := &ending{code: CodeLost, class: protocol.ClassOf(err), text: "the connection ended", after: retryAfter(err)}
 	if end.class == "" {
 		end.class = protocol.ClassLost
 	}
 	if err != nil {
 		end.text = err.Error()
 	}
+	var loss *wire.LossError
+	if errors.As(err, &loss) && loss.Reason == wire.ReasonSessionExpired {
+		end.code = CodeExpired
+	}
 	return end
+}
+
+// retryAfter is how long the server asks to be left alone.
+func retryAfter(err error) time.Duration {
+	var status *wire.StatusError
+	if errors.As(err, &status) && (status.Status == 429 || status.Status == 503) {
+		return status.RetryAfter
+	}
+	return 0
 }

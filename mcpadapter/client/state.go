@@ -31,6 +31,8 @@ const (
 	CodeConnectFailed = "connect_failed"
 	CodeLost          = "lost"
 	CodeReconnect     = "reconnect_asked"
+	CodeExpired       = "session_expired"
+	CodeAuthRequired  = "auth_required"
 	CodeRetiring      = "retiring"
 	CodeClosing       = "closing"
 	CodeClosed        = "closed"
@@ -45,6 +47,12 @@ type Session interface {
 	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	ReadResource(ctx context.Context, uri string) (json.RawMessage, error)
 	GetPrompt(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
+	Complete(ctx context.Context, req protocol.CompleteRequest) (protocol.Completion, error)
+	Subscribe(ctx context.Context, uri string) error
+	Unsubscribe(ctx context.Context, uri string) error
+	// SetRoots replaces the roots and tells the server where its revision has a
+	// way to do so.
+	SetRoots(ctx context.Context, roots []protocol.Root) error
 	SetLogLevel(ctx context.Context, level string) error
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 	Ping(ctx context.Context) error
@@ -96,6 +104,11 @@ type Observer struct {
 	Log    func(level, logger string, data json.RawMessage)
 	// Notice reports a remark: level is "info", "warn" or "error".
 	Notice func(code, level, text string)
+	// Updated reports that a subscribed resource has changed, at most once a
+	// second; uri is as it was subscribed.
+	Updated func(uri string)
+	// Trace sees every frame; it must not keep the slice.
+	Trace func(sent bool, frame []byte)
 	// ElicitComplete reports that an out-of-band interaction has ended.
 	ElicitComplete func(elicitationID string)
 }
@@ -106,12 +119,32 @@ type ElicitRequest = protocol.ElicitRequest
 // ElicitResult answers an ElicitRequest.
 type ElicitResult = protocol.ElicitResult
 
+// SampleRequest is one request of the server for the model; strings are raw.
+type SampleRequest = protocol.SampleRequest
+
+// SampleResult answers a SampleRequest.
+type SampleResult = protocol.SampleResult
+
+// Eras remembers which protocol revision a server was found to speak, so that a
+// later connection need not probe for it. It is safe for concurrent use.
+type Eras interface {
+	// Known is the revision, "" when it is not known.
+	Known() string
+	Found(revision string)
+}
+
 // Deps are what a Client needs of its owner; every field may be zero.
 type Deps struct {
 	Observer Observer
 	// Elicit answers the server's questions when the definition allows them.
 	// While it runs, the clocks of the calls that may wait for it stand still.
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
+	// Sample answers the server's requests for the model when the definition
+	// allows them; clocks stand still as for Elicit.
+	Sample func(ctx context.Context, req SampleRequest) (SampleResult, error)
+	// Eras is asked before the first connection and told after each; nil
+	// remembers for this Client alone.
+	Eras Eras
 	// Now tells the time of changes; waits use the runtime's clock.
 	Now func() time.Time
 	// Connect replaces the real protocol.

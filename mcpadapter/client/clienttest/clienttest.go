@@ -27,6 +27,12 @@ type Server struct {
 	OnList func(ctx context.Context, fam protocol.Family, cursor string) (protocol.Page, error)
 	// OnCall answers tool calls.
 	OnCall func(ctx context.Context, req protocol.CallRequest) (*protocol.Result, error)
+	// OnRead, OnPrompt and OnComplete answer those requests.
+	OnRead     func(ctx context.Context, uri string) (json.RawMessage, error)
+	OnPrompt   func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
+	OnComplete func(ctx context.Context, req protocol.CompleteRequest) (protocol.Completion, error)
+	// OnSubscribe decides on subscriptions.
+	OnSubscribe func(ctx context.Context, uri string) error
 	// OnPing answers pings.
 	OnPing func(ctx context.Context) error
 	// OnClose holds up the closing of a session.
@@ -134,21 +140,27 @@ type Session struct {
 	// plays the server.
 	Options protocol.Options
 
-	server *Server
-	mu     sync.Mutex
-	err    error
-	done   chan struct{}
-	closed chan struct{}
+	server   *Server
+	requests []string
+	mu       sync.Mutex
+	err      error
+	done     chan struct{}
+	closed   chan struct{}
 }
 
 var _ client.Session = (*Session)(nil)
 
 // Lose ends the session as if the peer had gone away.
 func (x *Session) Lose(reason string) {
+	x.Fail(&protocol.Error{Class: protocol.ClassLost, Op: "session", Message: reason, Sent: true})
+}
+
+// Fail ends the session with an error.
+func (x *Session) Fail(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err == nil {
-		x.err = &protocol.Error{Class: protocol.ClassLost, Op: "session", Message: reason, Sent: true}
+		x.err = err
 		close(x.done)
 	}
 }
@@ -221,17 +233,76 @@ func (x *Session) Request(_ context.Context, method string, _ json.RawMessage) (
 }
 
 // ReadResource implements client.Session.
-func (x *Session) ReadResource(_ context.Context, uri string) (json.RawMessage, error) {
+func (x *Session) ReadResource(ctx context.Context, uri string) (json.RawMessage, error) {
+	x.note("resources/read " + uri)
+	if f := x.server.OnRead; f != nil {
+		return f(ctx, uri)
+	}
 	return json.Marshal(map[string]string{"uri": uri})
 }
 
 // GetPrompt implements client.Session.
-func (x *Session) GetPrompt(_ context.Context, name string, _ json.RawMessage) (json.RawMessage, error) {
+func (x *Session) GetPrompt(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	x.note("prompts/get " + name + " " + string(args))
+	if f := x.server.OnPrompt; f != nil {
+		return f(ctx, name, args)
+	}
 	return json.Marshal(map[string]string{"name": name})
 }
 
+// Complete implements client.Session.
+func (x *Session) Complete(ctx context.Context, req protocol.CompleteRequest) (protocol.Completion, error) {
+	x.note("completion/complete " + req.Prompt + req.Template + " " + req.Argument)
+	if f := x.server.OnComplete; f != nil {
+		return f(ctx, req)
+	}
+	return protocol.Completion{}, nil
+}
+
+// Subscribe implements client.Session.
+func (x *Session) Subscribe(ctx context.Context, uri string) error {
+	x.note("resources/subscribe " + uri)
+	if f := x.server.OnSubscribe; f != nil {
+		return f(ctx, uri)
+	}
+	return nil
+}
+
+// Unsubscribe implements client.Session.
+func (x *Session) Unsubscribe(_ context.Context, uri string) error {
+	x.note("resources/unsubscribe " + uri)
+	return nil
+}
+
+// SetRoots implements client.Session.
+func (x *Session) SetRoots(_ context.Context, roots []protocol.Root) error {
+	text := "roots"
+	for _, r := range roots {
+		text += " " + r.URI
+	}
+	x.note(text)
+	return nil
+}
+
 // SetLogLevel implements client.Session.
-func (x *Session) SetLogLevel(context.Context, string) error { return nil }
+func (x *Session) SetLogLevel(_ context.Context, level string) error {
+	x.note("logging/setLevel " + level)
+	return nil
+}
+
+// Requests lists the requests of the session beside listings and tool calls, in
+// order.
+func (x *Session) Requests() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return append([]string(nil), x.requests...)
+}
+
+func (x *Session) note(request string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.requests = append(x.requests, request)
+}
 
 // Notify implements client.Session.
 func (x *Session) Notify(context.Context, string, json.RawMessage) error { return nil }
