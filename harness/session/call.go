@@ -96,6 +96,9 @@ func (c *call) prepare(ctx context.Context) {
 		return
 	}
 	if refused := c.ready(ctx); refused != nil {
+		if refused.Outcome == tool.InvalidArguments && c.by == "model" && !c.t.isOpen(c.def) {
+			refused.Reason += "; " + ToolSchema + " tells what the tool takes"
+		}
 		c.refuse(refused.Outcome, refused.Reason, "")
 		return
 	}
@@ -168,6 +171,7 @@ func (c *call) decide(ctx context.Context) {
 		Hints: c.def.Hints, HintsTrusted: c.def.HintsTrusted, Trust: c.def.Trust,
 		Operator: c.by != "model", Interactive: s.o.Interactive,
 	}, &s.grants)
+	c.withoutGate()
 	s.count.add(func(k *event.Coverage) { k.Gated++ })
 	c.result.Decision = event.Decision{
 		Verdict: string(c.pol.Verdict), Rule: c.pol.Rule, Considered: c.pol.Considered,

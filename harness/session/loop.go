@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/looprig/looprig/harness/content"
@@ -34,7 +35,8 @@ type loop struct {
 	history []content.Message
 	waiting []chan struct{} // for the loop to be idle with an empty queue
 	tools   toolbox
-	closing string // the reason, once the loop is to close
+	looked  []openedTool // deferred tools whose schemas the model has
+	closing string       // the reason, once the loop is to close
 	over    bool
 }
 
@@ -173,7 +175,7 @@ func (l *loop) start(in *input) {
 	t := &turn{
 		s: l.s, loop: l, id: nextID("t", &l.s.turns), in: in, set: l.set.Load(), ctx: ctx, cancel: cancel,
 		history: l.history, began: l.s.o.Clock.Now(),
-		withdrawn: l.tools.withdrawn(),
+		withdrawn: l.tools.withdrawn(), opened: slices.Clone(l.looked),
 	}
 	l.running = t
 	l.publish()
@@ -189,7 +191,7 @@ func (l *loop) start(in *input) {
 func (l *loop) boundary(t *turn) {
 	t.cancel(nil)
 	l.running = nil
-	l.history = t.history
+	l.history, l.looked = t.history, t.opened
 	l.adopt()
 	_ = l.s.hub.emit(nil, &event.LoopIdle{Header: l.head()})
 	if l.closing != "" {

@@ -85,10 +85,7 @@ func (t *turn) pause(d time.Duration) error {
 
 // ask streams one message. began says that a chunk has been shown.
 func (t *turn) ask() (msg message, began bool, err error) {
-	req := model.Request{Loop: t.loop.name, System: t.loop.system, Messages: t.history}
-	for _, d := range t.set.Definitions() {
-		req.Tools = append(req.Tools, model.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema})
-	}
+	req := model.Request{Loop: t.loop.name, System: t.loop.system, Messages: t.history, Tools: t.offered()}
 	c := collector{t: t, limit: t.s.o.Limits.MessageBytes}
 	for chunk, err := range t.loop.model.Stream(t.ctx, req) {
 		if err != nil {

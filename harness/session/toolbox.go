@@ -24,7 +24,7 @@ type slot struct {
 
 // toolbox is a loop's slots. It belongs to the loop's goroutine.
 type toolbox struct {
-	slots []slot // in the order of their first appearance
+	slots []slot // the host's own, then in the order of their first appearance
 	next  []slot // replacements that wait for the idle boundary
 	set   *tool.Set
 	gone  map[string]tool.Definition // by model-facing name: had once, not now
@@ -33,11 +33,12 @@ type toolbox struct {
 func newToolbox() toolbox { return toolbox{gone: map[string]tool.Definition{}} }
 
 func (b *toolbox) begin(builtin []tool.Definition) (*tool.Set, error) {
-	set, err := tool.NewSet(builtin)
+	slots := []slot{{source: builtinSource, defs: slices.Clone(builtin)}}
+	set, err := join(slots)
 	if err != nil {
 		return nil, err
 	}
-	b.slots = []slot{{source: builtinSource, defs: slices.Clone(builtin)}}
+	b.slots = slots
 	b.set = set
 	return set, nil
 }
@@ -136,18 +137,32 @@ func with(slots []slot, changes ...slot) []slot {
 	return out
 }
 
+// join makes the toolset of slots, of which the first is the host's own. Where
+// there are deferred tools, what finds them joins that one.
 func join(slots []slot) (*tool.Set, error) {
 	defs := make([][]tool.Definition, len(slots))
 	for i, s := range slots {
+		if err := reserved(s.defs); err != nil {
+			return nil, err
+		}
 		defs[i] = s.defs
 	}
-	return tool.NewSet(defs...)
+	deferred := deferredOf(slots)
+	if len(deferred) == 0 {
+		return tool.NewSet(defs...)
+	}
+	d := newDiscovery(deferred)
+	defs[0] = slices.Concat(defs[0], d.definitions())
+	set, err := tool.NewSet(defs...)
+	d.set = set
+	return set, err
 }
 
 // adopt installs what waits and says so. It runs at an idle boundary.
 func (l *loop) adopt() {
 	set, installed := l.tools.install()
 	l.set.Store(set)
+	l.looked = stillOpen(l.looked, set)
 	for _, s := range installed {
 		_ = l.s.hub.emit(nil, &event.ToolsetAdopted{
 			Header: l.head(), Source: s.source, Generation: s.generation, Digest: set.Digest(),

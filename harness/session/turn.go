@@ -29,6 +29,7 @@ type turn struct {
 	began     time.Time
 
 	history []content.Message
+	opened  []openedTool
 	steps   int
 	usage   event.Usage
 	calls   []CallResult
@@ -170,6 +171,7 @@ func (t *turn) answerUses(uses []toolUse) error {
 		batch[i] = t.newCall(u)
 	}
 	err := t.runBatch(batch)
+	t.openLookups(batch)
 	blocks := make([]content.Block, len(batch))
 	for i, c := range batch {
 		blocks[i] = resultBlock(c.id, c.result.Result)
