@@ -108,6 +108,9 @@ func TestAPermissionGateIsAnsweredByAPerson(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.press("half a sent")
 	r.emit(r.w.open(permissionGate()))
+	r.press("en")
+	r.see("> half a senten", "gates 1")
+	r.settle()
 	r.press("a", "a", "enter")
 	if len(r.w.answers) != 0 {
 		t.Fatal("keys that were typed ahead answered a gate")
@@ -122,8 +125,71 @@ func TestAPermissionGateIsAnsweredByAPerson(t *testing.T) {
 	if len(r.w.answers) != 1 || r.w.answers[0].Action != gate.ActionOnce || r.w.answers[0].Answerer != (gate.Answerer{Kind: gate.AnswererPerson, ID: "ada"}) {
 		t.Fatalf("answers %+v", r.w.answers)
 	}
-	r.see("> half a sent")
+	r.see("> half a senten")
 	r.dontSee("permission ·", "gates 1")
+}
+
+func TestTypingPutsAGateOffOnlyForAWhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.press("x")
+	r.emit(r.w.open(permissionGate()))
+	for range 30 {
+		r.press("x")
+		r.pass(200 * time.Millisecond)
+	}
+	r.see("permission ·", "armed in")
+}
+
+func TestAGateBetweenTwoPressesDoesNotKeepThePersonIn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.press("ctrl+c")
+	r.see("press ^c again to quit")
+	r.emit(r.w.open(permissionGate()))
+	r.see("permission ·")
+	r.press("ctrl+c")
+	if !r.quit || len(r.w.answers) != 0 {
+		t.Fatalf("quit %v, answers %+v", r.quit, r.w.answers)
+	}
+	r = newRig(t, 80, 24)
+	r.emit(r.w.open(permissionGate()))
+	r.press("ctrl+c")
+	r.see("put aside, F6 opens it; press ^c again to quit", "gates 1")
+	r.press("ctrl+c")
+	if !r.quit {
+		t.Fatal("the second press does not quit")
+	}
+	r = newRig(t, 80, 24)
+	r.press("ctrl+c", "x", "ctrl+c", "ctrl+c")
+	if r.quit {
+		t.Fatal("another key between two presses does not part them")
+	}
+}
+
+func TestATurnThatDoesNotStopCanBeLeft(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.emit(&event.TurnStarted{Header: r.w.head(), Kind: "user", Text: "x"})
+	r.press("ctrl+c", "ctrl+c")
+	r.see("press ^c again to quit")
+	r.press("ctrl+c")
+	if !r.quit || r.w.stops != 1 {
+		t.Fatalf("quit %v after %d interrupts", r.quit, r.w.stops)
+	}
+}
+
+func TestALineThatWasTypedBeforeTheTerminalWasOurs(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"/quit\n": "/quit\r", "/quit\r": "/quit\r", "\n": "\n", "a\nb\n": "a\nb\n", "a\nb": "a\nb", "": "",
+		"/quit\n\x1b]11;rgb:0/0/0\x07": "/quit\r\x1b]11;rgb:0/0/0\x07", "\x1b[200~a\n\x1b[201~": "\x1b[200~a\n\x1b[201~",
+	} {
+		got := []byte(typed)
+		if enterOf(got); string(got) != want {
+			t.Errorf("%q becomes %q", typed, got)
+		}
+	}
 }
 
 func TestMinimisedGatesWaitForF6(t *testing.T) {

@@ -136,7 +136,7 @@ func crowd(b *testing.B) *rig {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m.ticking = true
+	m.ticks = ticks{on: true, fast: true}
 	r := &rig{m: m, w: w}
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 36})
 	h := w.head()

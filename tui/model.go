@@ -25,6 +25,10 @@ const (
 	// of two presses that quit is remembered.
 	toastTime = 4 * time.Second
 	twice     = 2 * time.Second
+	// quietTime is how long the composer must have been left alone before a gate
+	// opens above it by itself; postponed is the longest that this puts one off.
+	quietTime = 400 * time.Millisecond
+	postponed = 5 * time.Second
 	// fastTick redraws what changes by itself; slowTick is for ages.
 	fastTick = 100 * time.Millisecond
 	slowTick = time.Second
@@ -87,11 +91,15 @@ type model struct {
 
 	toast    toast
 	leader   bool
-	quitKey  string
+	quitKey  string // the key that quits when it is pressed again
+	quitOn   string // what quitKey was before the present key press
 	quitAt   time.Time
-	finding  bool // a search in the transcript is being written
+	stopping bool      // an interrupt was asked for and has not taken effect
+	typedAt  time.Time // when the composer last took a key
+	waits    bool      // a gate waits for the person to stop typing
+	finding  bool      // a search in the transcript is being written
 	query    []rune
-	ticking  bool
+	ticks    ticks
 	result   Result
 	quitting bool
 }
@@ -152,25 +160,33 @@ func (m *model) Init() tea.Cmd {
 	return tea.Batch(ask, m.tick())
 }
 
-type tickMsg struct{}
+// tickMsg is a timer that ran out; n tells it from one that was overtaken.
+type tickMsg struct{ n int }
+
+// ticks is the timer that runs.
+type ticks struct {
+	on, fast bool
+	n        int
+}
 
 // tick keeps one timer running: a fast one while something on the screen
-// changes by itself.
+// changes by itself. A fast one overtakes a slow one.
 func (m *model) tick() tea.Cmd {
-	if m.ticking {
+	fast := m.restless()
+	if m.ticks.on && (m.ticks.fast || !fast) {
 		return nil
 	}
-	m.ticking = true
-	d := slowTick
-	if m.restless() {
+	m.ticks = ticks{on: true, fast: fast, n: m.ticks.n + 1}
+	d, n := slowTick, m.ticks.n
+	if fast {
 		d = fastTick
 	}
-	return tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{} })
+	return tea.Tick(d, func(time.Time) tea.Msg { return tickMsg{n} })
 }
 
 func (m *model) restless() bool {
 	g := m.topGate()
-	return g != nil && g.Waiting() || m.toast.text != ""
+	return g != nil && g.Waiting() || m.toast.text != "" || m.waits
 }
 
 // say shows a passing message. Its text must be clean or host-written; it is

@@ -150,7 +150,7 @@ func TestGuardTurnsPanicsIntoAnEnd(t *testing.T) {
 func TestPasteReaderTakesLargePastesOut(t *testing.T) {
 	t.Parallel()
 	var got []string
-	r := &pasteReader{send: func(m tea.Msg) { got = append(got, m.(tea.PasteMsg).Content) }, inside: true}
+	r := &terminalInput{send: func(m tea.Msg) { got = append(got, m.(tea.PasteMsg).Content) }, inside: true}
 	if rest := r.take([]byte("one ")); len(rest) != 0 {
 		t.Fatalf("rest %q", rest)
 	}

@@ -45,7 +45,7 @@ func newRig(t *testing.T, width, height int, change ...func(*Options)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.ticking = true // timers are driven by pass
+	m.ticks = ticks{on: true, fast: true} // timers are driven by pass
 	r := &rig{t: t, m: m, w: w}
 	r.send(tea.WindowSizeMsg{Width: width, Height: height})
 	return r
@@ -88,8 +88,8 @@ func (r *rig) emit(events ...event.Event) {
 func (r *rig) pass(d time.Duration) {
 	r.t.Helper()
 	r.w.pass(d)
-	_, cmd := r.m.Update(tickMsg{})
-	r.m.ticking = true
+	_, cmd := r.m.Update(tickMsg{r.m.ticks.n})
+	r.m.ticks.on, r.m.ticks.fast = true, true
 	_ = cmd // the next tick
 }
 

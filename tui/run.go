@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	g := &guard{m: m, kill: cancel}
-	in := &pasteReader{File: o.Stdin}
+	in := &terminalInput{File: o.Stdin}
 	p := tea.NewProgram(g, programOptions(ctx, o, in)...)
 	in.send = p.Send
 
@@ -76,7 +76,7 @@ func outcome(m *model, g *guard, outside bool, err error) (Result, error) {
 	return r, nil
 }
 
-func programOptions(ctx context.Context, o Options, in *pasteReader) []tea.ProgramOption {
+func programOptions(ctx context.Context, o Options, in *terminalInput) []tea.ProgramOption {
 	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(o.Stdout), tea.WithoutSignalHandler()}
 	if o.Env != nil {
 		opts = append(opts, tea.WithEnvironment(o.Env))

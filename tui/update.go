@@ -70,8 +70,10 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	case tea.PasteMsg:
 		m.paste(msg.Content)
 	case tickMsg:
-		m.ticking = false
-		m.passed()
+		if msg.n == m.ticks.n {
+			m.ticks.on = false
+			m.passed()
+		}
 	case eventsMsg:
 		return m.events(msg)
 	case quitMsg:
@@ -96,6 +98,7 @@ func (m *model) done(msg tea.Msg) tea.Cmd {
 		}
 	case interruptedMsg:
 		if msg.err != nil {
+			m.stopping = false
 			m.say("not interrupted: " + msg.err.Error())
 		}
 	case docMsg:

@@ -98,6 +98,7 @@ func (m *model) turnStarted(e *event.TurnStarted) {
 			break
 		}
 	}
+	m.stopping = false
 	m.turns[e.Loop] = turn{id: e.Turn, started: e.Time, user: e.Kind != "call"}
 	if e.Kind != "call" && e.Text != "" {
 		m.tr.Asked(e.Time, e.Loop, turnKey(&e.Header), e.Text)
@@ -105,6 +106,7 @@ func (m *model) turnStarted(e *event.TurnStarted) {
 }
 
 func (m *model) turnEnded(loop string) {
+	m.stopping = false
 	delete(m.turns, loop)
 	m.tr.EndStreams(loop)
 }

@@ -111,15 +111,25 @@ func (m *model) settle() {
 	if g := m.topGate(); g != nil && g.Expired(m.now) {
 		m.pop()
 	}
+	m.waits = false
 	if m.top() != nil || m.leader {
 		return
 	}
 	for _, e := range m.gates {
 		if !m.minimised[e.ID] {
-			m.openGate(e, false)
+			if m.waits = m.typing(e); !m.waits {
+				m.openGate(e, false)
+			}
 			return
 		}
 	}
+}
+
+// typing reports that somebody is in the middle of writing, so that a gate which
+// opened now would swallow the rest of a word. It does not put a gate off for
+// long: it absorbs what is typed on.
+func (m *model) typing(e gate.Envelope) bool {
+	return m.now.Sub(m.typedAt) < quietTime && m.now.Sub(e.OpenedAt) < postponed
 }
 
 func (m *model) openGate(e gate.Envelope, asked bool) {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/internal/safetext"
@@ -12,6 +13,7 @@ import (
 // key sends a key press to where the focus is: the keys of Always first, then
 // the dialog on top, then the screen.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+	m.quitOn, m.quitKey = m.quitKey, ""
 	if id, ok := m.keys.Match(k, keymap.Always); ok {
 		return m.run(id)
 	}
@@ -40,6 +42,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.pane == paneTranscript {
 		return m.transcriptKey(k)
 	}
+	m.typedAt = m.now
 	return m.composerKey(k)
 }
 
@@ -53,12 +56,13 @@ func (m *model) composerKey(k tea.KeyPressMsg) tea.Cmd {
 	id, _ := m.keys.Match(k, keymap.Composer, keymap.Global)
 	switch id {
 	case keymap.Send:
+		m.typedAt = time.Time{} // the person has finished
 		return m.send()
 	case keymap.Editor:
 		return m.startEditor()
 	case keymap.QuitEmpty:
 		if m.cp.Empty() {
-			m.quitTwice("ctrl+d")
+			m.quitTwice("ctrl+d", "")
 			return nil
 		}
 	case keymap.Palette, keymap.Help, keymap.LeaderKey, keymap.OpenMain, keymap.OpenBindings, keymap.OpenCatalog, keymap.OpenLedger,
@@ -74,39 +78,43 @@ func (m *model) composerKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// quitTwice quits on the second press within a short time.
-func (m *model) quitTwice(key string) {
-	if m.quitKey == key && m.now.Sub(m.quitAt) <= twice {
+// quitTwice quits when the same key was the last one pressed, a short time ago.
+func (m *model) quitTwice(key, hint string) {
+	if m.quitOn == key && m.now.Sub(m.quitAt) <= twice {
 		m.quit(Result{Reason: ReasonQuit})
 		return
 	}
 	m.quitKey, m.quitAt = key, m.now
-	m.say("press " + keymap.Pretty(key) + " again to quit")
+	m.say(hint + "press " + keymap.Pretty(key) + " again to quit")
 }
 
 // ctrlC clears what is being written, or closes what is open; then interrupts;
-// then quits. It never answers a gate.
+// then quits. It never answers a gate. A gate may have opened by itself between
+// two presses, so that one which is put aside does not stand between them.
 func (m *model) ctrlC() tea.Cmd {
+	const key = "ctrl+c"
 	if d := m.top(); d != nil {
+		m.pop()
 		if g, ok := d.(*gateDialog); ok {
 			m.minimised[g.g.ID()] = true
+			m.quitTwice(key, "put aside, F6 opens it; ")
 		}
-		m.pop()
 		return nil
 	}
 	if m.screen == screenMain && !m.cp.Empty() {
 		m.cp.Clear()
 		return nil
 	}
-	if m.running() {
+	if m.running() && !m.stopping {
 		return m.interrupt()
 	}
-	m.quitTwice("ctrl+c")
+	m.quitTwice(key, "")
 	return nil
 }
 
 func (m *model) interrupt() tea.Cmd {
 	s, ctx := m.o.Session, m.ctx
+	m.stopping = true
 	m.say("interrupting…")
 	return func() tea.Msg { return interruptedMsg{s.Interrupt(ctx)} }
 }

@@ -15,25 +15,34 @@ var (
 	pasteEnd   = []byte("\x1b[201~")
 )
 
-// pasteReader is the terminal's input with large pastes taken out of it: they
-// are handed over whole, because decoding ten megabytes key by key takes
-// seconds. A paste that ends in the read in which it begins is left alone, and
-// so is one that begins in the middle of a read, which keeps the order of keys.
-type pasteReader struct {
+// terminalInput is the terminal's input with two things made right before keys
+// are decoded from it: what was typed before the terminal was ours, and large
+// pastes.
+//
+// A paste is taken out and handed over whole, because decoding ten megabytes key
+// by key takes seconds. One that ends in the read in which it begins is left
+// alone, and so is one that begins in the middle of a read, which keeps the order
+// of keys.
+type terminalInput struct {
 	*os.File
 	send func(tea.Msg)
 
+	begun  bool // something was read
 	inside bool
 	text   []byte
 }
 
 // Read implements io.Reader. It may return no bytes and no error.
-func (r *pasteReader) Read(p []byte) (int, error) {
+func (r *terminalInput) Read(p []byte) (int, error) {
 	n, err := r.File.Read(p)
 	if n == 0 || err != nil {
 		return n, err
 	}
 	got := p[:n]
+	if !r.begun {
+		r.begun = true
+		enterOf(got)
+	}
 	if !r.inside {
 		rest, begins := bytes.CutPrefix(got, pasteStart)
 		if !begins || bytes.Contains(rest, pasteEnd) {
@@ -44,8 +53,23 @@ func (r *pasteReader) Read(p []byte) (int, error) {
 	return copy(p, r.take(got)), nil
 }
 
+// enterOf turns the end of a line that was typed before the terminal was in raw
+// mode back into the key that was pressed: until then the terminal's driver
+// turns enter into a line feed, which is ctrl+j here. Only one line that ends the
+// text is taken for a key; several may have been pasted, and a paste never
+// submits.
+func enterOf(got []byte) {
+	typed := got
+	if i := bytes.IndexByte(got, 0x1b); i >= 0 {
+		typed = got[:i] // what follows is an answer of the terminal, or a key of its own
+	}
+	if n := len(typed); n > 1 && bytes.IndexByte(typed, '\n') == n-1 {
+		typed[n-1] = '\r'
+	}
+}
+
 // take adds to the paste and returns what follows its end.
-func (r *pasteReader) take(got []byte) []byte {
+func (r *terminalInput) take(got []byte) []byte {
 	from := max(len(r.text)-len(pasteEnd)+1, 0)
 	r.text = append(r.text, got...)
 	i := bytes.Index(r.text[from:], pasteEnd)
