@@ -115,8 +115,10 @@ func (s *Session) writeNotification(ctx context.Context, req *jsonrpc.Request) e
 		s.ready.Store(true)
 		return s.notice(ctx, req.Method, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	case "notifications/cancelled":
+		// On Streamable HTTP of 2026-07-28 a request is cancelled by closing its
+		// response (wire.Conn.Forget), and no notification of a client exists.
 		sl, ok := ctx.Value(slotKey{}).(*slot)
-		if !ok {
+		if !ok || s.modern && s.kind != kindStdio {
 			return nil
 		}
 		id, wanted := s.table.wantsCancel(sl)

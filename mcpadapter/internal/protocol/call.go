@@ -189,7 +189,8 @@ func (s *Session) Request(ctx context.Context, method string, params json.RawMes
 		return nil, e
 	}
 	bare := params == nil && !s.modern
-	raw, e := s.rounds(ctx, &logicalCall{op: method, method: method, meta: meta, members: members, bare: bare})
+	c := &logicalCall{op: method, method: method, name: nameOf(method, members), meta: meta, members: members, bare: bare}
+	raw, e := s.rounds(ctx, c)
 	if e != nil {
 		return nil, e
 	}
@@ -227,6 +228,18 @@ func (s *Session) splitParams(op string, params json.RawMessage) (members, meta 
 	return members, meta, nil
 }
 
+// nameOf is what a request is about, as transports with headers tell it.
+func nameOf(method string, members []member) string {
+	about := map[string]string{"prompts/get": "name", "resources/read": "uri"}[method]
+	for _, m := range members {
+		if about != "" && m.name == about {
+			name, _ := tap.String(m.value)
+			return name
+		}
+	}
+	return ""
+}
+
 // ReadResource reads a resource and returns the raw result.
 func (s *Session) ReadResource(ctx context.Context, uri string) (json.RawMessage, error) {
 	return s.logical(ctx, "resources/read", member{"uri", quoted(uri)})
@@ -258,7 +271,7 @@ func (s *Session) SetLogLevel(ctx context.Context, level string) error {
 }
 
 func (s *Session) logical(ctx context.Context, method string, members ...member) (json.RawMessage, error) {
-	raw, e := s.rounds(ctx, &logicalCall{op: method, method: method, members: members})
+	raw, e := s.rounds(ctx, &logicalCall{op: method, method: method, name: nameOf(method, members), members: members})
 	if e != nil {
 		return nil, e
 	}

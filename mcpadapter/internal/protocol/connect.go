@@ -15,9 +15,17 @@ import (
 // away to be reaped, so that its exit code and last words are known.
 const settleDiagnostics = 250 * time.Millisecond
 
+// The kinds of transport whose rules differ; see wire.Dialer.Kind.
+const (
+	kindStdio = "stdio"
+	kindHTTP  = "http"
+	kindSSE   = "sse"
+)
+
 // connector is one Connect: up to two connections, of which one survives.
 type connector struct {
 	opt     Options
+	kind    string
 	retired *sync.WaitGroup
 }
 
@@ -25,8 +33,10 @@ type connector struct {
 // never outlives ctx; the session does. All errors are *Error.
 //
 // With RevisionAuto, server/discover is tried first, for at most ProbeTimeout.
-// A server that answers it with a plain error gets initialize on the same
-// connection; silence, an exit or anything malformed leads to a fresh one.
+// Over stdio a server that answers it with a plain error gets initialize on the
+// same connection; silence, an exit or anything malformed leads to a fresh one.
+// Over HTTP initialize goes to a fresh connection, once, and not where nobody
+// answered or authorisation is asked for. The SSE transport has no probe.
 func Connect(ctx context.Context, opt Options) (*Session, error) {
 	c := &connector{opt: opt, retired: new(sync.WaitGroup)}
 	s, e := c.connect(ctx)
@@ -50,6 +60,9 @@ func (c *connector) connect(ctx context.Context) (*Session, *Error) {
 		return nil, e
 	}
 	switch known := c.opt.KnownRevision; {
+	case c.kind == kindSSE && c.opt.Revision == RevisionAuto:
+		s, _, e := c.attempt(ctx, legacyPlan(legacy[0]))
+		return s, e
 	case c.opt.Revision == Revision20260728:
 		s, _, e := c.attempt(ctx, plan{offer: Revision20260728})
 		return s, e
@@ -57,8 +70,8 @@ func (c *connector) connect(ctx context.Context) (*Session, *Error) {
 		s, _, e := c.attempt(ctx, plan{offer: c.opt.Revision, accept: []string{c.opt.Revision}})
 		return s, e
 	case slices.Contains(legacy, known):
-		s, h, e := c.attempt(ctx, legacyPlan())
-		if e == nil || !worthRetry(ctx, e, h) {
+		s, h, e := c.attempt(ctx, legacyPlan(legacy[0]))
+		if e == nil || !c.worthRetry(ctx, e, h) {
 			return s, e
 		}
 	}
@@ -76,6 +89,10 @@ func (c *connector) normalize() *Error {
 	if o.Revision != RevisionAuto && o.Revision != Revision20260728 && !slices.Contains(legacy, o.Revision) {
 		return &Error{Class: ClassConfig, Message: "the configured revision is not supported", Detail: o.Revision}
 	}
+	c.kind = o.Dialer.Kind()
+	if c.kind == kindSSE && o.Revision == Revision20260728 {
+		return &Error{Class: ClassConfig, Message: "the SSE transport does not have the configured revision", Detail: o.Revision}
+	}
 	if o.ProbeTimeout <= 0 {
 		o.ProbeTimeout = defaultProbeTimeout
 	}
@@ -85,58 +102,6 @@ func (c *connector) normalize() *Error {
 	o.ClientVersion = strings.ToValidUTF8(o.ClientVersion, "?")
 	o.Limits = o.Limits.withDefaults()
 	return checkRoots(o.Roots)
-}
-
-func legacyPlan() plan { return plan{offer: legacy[0], accept: legacy} }
-
-// probe tries server/discover, then initialize.
-func (c *connector) probe(ctx context.Context) (*Session, *Error) {
-	s, h, e := c.attempt(ctx, plan{
-		offer: Revision20260728, accept: legacy, reuse: true, probe: c.probeTime(ctx),
-	})
-	if e == nil {
-		if h.initialize != nil {
-			s.info.ProbeFailed = h.discover.err.Reason()
-		}
-		return s, nil
-	}
-	if !worthRetry(ctx, e, h) {
-		return nil, e
-	}
-	s, _, again := c.attempt(ctx, legacyPlan())
-	if again != nil {
-		return nil, again
-	}
-	s.info.ProbeFailed = e.Reason()
-	return s, nil
-}
-
-// probeTime leaves at least half of the caller's time to initialize. A server
-// that is known to speak the newest revision is given all of the other half:
-// it may be slow to start, and starting it again would not help.
-func (c *connector) probeTime(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return c.opt.ProbeTimeout
-	}
-	half := time.Until(deadline) / 2
-	if c.opt.KnownRevision != Revision20260728 {
-		half = min(half, c.opt.ProbeTimeout)
-	}
-	return max(half, time.Millisecond)
-}
-
-// worthRetry says whether a fresh connection may fare better.
-func worthRetry(ctx context.Context, e *Error, h *handshake) bool {
-	if h == nil || ctx.Err() != nil || h.none {
-		return false
-	}
-	switch e.Class {
-	case ClassCancelled, ClassClosed, ClassPanic, ClassLaunch, ClassIntegrity, ClassUntrusted, ClassConfig, ClassAuth:
-		return false
-	default:
-		return true
-	}
 }
 
 // attempt opens one connection and negotiates on it. A nil handshake says that
@@ -181,7 +146,7 @@ func (c *connector) retire(s *Session) {
 
 // described adds what is known of the peer to the error.
 func (c *connector) described(s *Session, e *Error) *Error {
-	if e.Class == ClassLost || e.Class == ClassNoise {
+	if c.kind == kindStdio && (e.Class == ClassLost || e.Class == ClassNoise) {
 		timer := time.NewTimer(settleDiagnostics)
 		defer timer.Stop()
 		select {
@@ -247,14 +212,14 @@ func (c *connector) dialError(ctx context.Context, err error) *Error {
 	)
 	switch {
 	case errors.As(err, &classed):
-		e.Class, e.Message = Class(classed.FailureClass()), err.Error()
+		e.Class, e.Message, e.Detail = Class(classed.FailureClass()), host(classed), answered(err)
 	case errors.As(err, &coded) && coded.Code() == codeSHA256Mismatch:
 		e.Class, e.Message = ClassIntegrity, err.Error()
 	case errors.As(err, &launch):
 		e.Class, e.Message = ClassLaunch, launch.Error()
 	case ctx.Err() != nil:
 		return ctxError(ctx, "connect")
-	case c.opt.Dialer.Kind() == "stdio":
+	case c.kind == kindStdio:
 		e.Class, e.Message = ClassLaunch, "the server could not be started"
 	}
 	return e

@@ -237,9 +237,15 @@ type Page struct {
 	Items      []json.RawMessage
 	NextCursor string
 	NullItems  int
+	// Excluded are the tools that were taken out of Items because they ask for
+	// headers that the protocol does not allow (2026-07-28 over HTTP).
+	Excluded []Excluded
 	// Raw is the page's result as received.
 	Raw json.RawMessage
 }
+
+// Excluded is a tool that may not be offered. Name is raw, Reason host-written.
+type Excluded struct{ Name, Reason string }
 
 // CallRequest is one logical tool call.
 type CallRequest struct {
@@ -251,7 +257,8 @@ type CallRequest struct {
 	// Progress, when set, makes the request carry a progress token.
 	Progress func(Progress)
 	// Attempt, when set, is called before each send (1, 2, …): the first
-	// attempt is the call, later ones are rounds of the same logical call.
+	// attempt is the call, later ones are rounds of the same logical call, or
+	// its one repetition after the server refused its headers.
 	Attempt func(n int)
 }
 

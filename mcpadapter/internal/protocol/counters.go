@@ -35,4 +35,5 @@ const (
 	toleratedElicitationID = "no_elicitation_id"
 	toleratedUndeclared    = "undeclared_list_changed"
 	toleratedNoListen      = "no_listen_stream"
+	toleratedStaleHeaders  = "stale_tool_headers"
 )

@@ -85,7 +85,20 @@ func (h *handshake) run(ctx context.Context) (err error) {
 	})
 	client.AddReceivingMiddleware(refuseReceived)
 	h.s.sdk, err = client.Connect(ctx, bridge{h.s}, &mcp.ClientSessionOptions{ProtocolVersion: h.plan.offer})
+	h.forget()
 	return err
+}
+
+// forget lets the connection give up what it holds for the handshake.
+func (h *handshake) forget() {
+	for _, sl := range []*slot{h.discover, h.initialize} {
+		if sl == nil {
+			continue
+		}
+		if id, sent := h.s.table.sentAs(sl); sent {
+			h.s.conn.Forget(id)
+		}
+	}
 }
 
 // refuseReceived keeps every request of a server from the SDK's own handlers:
@@ -171,8 +184,25 @@ func (h *handshake) afterDiscover() string {
 		return ""
 	case e.Class == ClassUnsupported:
 		return h.common
-	case e.Class != ClassRemote:
+	case e.Class == ClassRemote:
+		return h.fallback()
+	}
+	return ""
+}
+
+// fallback is what initialize offers after server/discover failed, on whatever
+// connection; "" says that the answer speaks against initialize.
+func (h *handshake) fallback() string {
+	if h.discover == nil || h.discover.err == nil {
+		return legacy[0]
+	}
+	switch e := h.discover.err; {
+	case e.Class == ClassUnsupported && h.common != "":
+		return h.common
+	case h.none:
 		return ""
+	case e.Class != ClassRemote:
+		return legacy[0]
 	case e.Code == CodeUnsupportedRevision:
 		return h.fromSupported(e.Data)
 	case e.Code == CodeHeaderMismatch || e.Code == CodeMissingCapability:

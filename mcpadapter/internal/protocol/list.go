@@ -28,6 +28,15 @@ func (s *Session) List(ctx context.Context, fam Family, cursor string) (page Pag
 		e.Op, e.Sent = f.method, true
 		page, err = Page{}, e
 	})
+	page, e := s.listPage(ctx, fam, cursor)
+	if e != nil {
+		return Page{}, e
+	}
+	return page, nil
+}
+
+func (s *Session) listPage(ctx context.Context, fam Family, cursor string) (Page, *Error) {
+	f := families[fam]
 	var members []member
 	if cursor != "" {
 		members = append(members, member{"cursor", quoted(cursor)})
@@ -40,10 +49,11 @@ func (s *Session) List(ctx context.Context, fam Family, cursor string) (page Pag
 	if e != nil {
 		return Page{}, e
 	}
-	if page, e = s.page(f.method, f.items, raw); e != nil {
-		return Page{}, e
+	page, e := s.page(f.method, f.items, raw)
+	if e == nil && fam == Tools {
+		s.screen(&page, cursor == "")
 	}
-	return page, nil
+	return page, e
 }
 
 func (s *Session) page(op, items string, raw json.RawMessage) (Page, *Error) {
@@ -127,7 +137,7 @@ func (s *Session) CallTool(ctx context.Context, req CallRequest) (res *Result, e
 		return nil, &Error{Class: ClassConfig, Op: op, Message: "the arguments are not one compact JSON object without duplicate keys"}
 	}
 	c := &logicalCall{
-		op: op, method: op, id: req.ID, attempt: req.Attempt,
+		op: op, method: op, name: req.Name, args: args, mirrored: true, id: req.ID, attempt: req.Attempt,
 		members: []member{{"name", quoted(req.Name)}, {"arguments", args}},
 	}
 	raw, e := s.withProgress(ctx, c, req.Progress)

@@ -3,8 +3,11 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 const methodListen = "subscriptions/listen"
@@ -106,7 +109,7 @@ func (l *listener) stream(filter json.RawMessage) (changed, refused bool) {
 	select {
 	case <-over:
 		l.lost()
-		return false, e != nil && e.Code == CodeMethodNotFound
+		return false, lacksListen(e)
 	case <-l.changed:
 		cancel()
 		<-over
@@ -115,6 +118,18 @@ func (l *listener) stream(filter json.RawMessage) (changed, refused bool) {
 	case <-s.done:
 		return false, false
 	}
+}
+
+// lacksListen says whether the server does not have the stream at all.
+func lacksListen(e *Error) bool {
+	var status *wire.StatusError
+	if e == nil {
+		return false
+	}
+	if errors.As(e, &status) {
+		return status.Status == 404 || status.Status == 405
+	}
+	return e.Code == CodeMethodNotFound
 }
 
 func (l *listener) lost() {

@@ -33,6 +33,7 @@ func (s *Session) notification(m tap.Message) {
 		usable = s.elicitComplete(fields)
 	case "notifications/cancelled":
 		usable = s.inbound.cancel(fields.Get("requestId"))
+		s.listenCancelled(fields.Get("requestId"))
 	case "notifications/subscriptions/acknowledged":
 		s.listen.acknowledged()
 	default:
@@ -121,6 +122,18 @@ func (s *Session) progress(f tap.Fields) bool {
 		s.mail.count(code, 1)
 	}
 	return true
+}
+
+// listenCancelled ends the listen stream of 2026-07-28 that a server over stdio
+// closes by cancelling the request that opened it.
+func (s *Session) listenCancelled(id json.RawMessage) {
+	n, kind := tap.ParseID(id)
+	if !s.modern || kind != tap.IDInteger {
+		return
+	}
+	if sl := s.table.lookup(n); sl != nil && sl.listen {
+		s.answer(sl, json.RawMessage(`{}`), nil)
+	}
 }
 
 // Notify sends one notification. The method must be a notification; those that

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -31,16 +32,43 @@ type peer struct {
 	deaf  bool // takes no bytes: writes hang
 }
 
+// failure tells the client that a request of it got no answer.
+func (p *peer) failure(m message, err error) {
+	id, _ := strconv.ParseInt(string(m.ID), 10, 64)
+	p.frame(wire.Frame{Failure: &wire.Failure{ID: id, Sent: true, Err: err}})
+}
+
 // wireLog collects everything that the client wrote.
 type wireLog struct {
 	mu     sync.Mutex
 	frames []string
+	outs   []wire.Outgoing
+	forgot []int64
 }
 
-func (l *wireLog) add(f []byte) {
+// last is the newest frame with the method, as the transport was given it.
+func (l *wireLog) last(method string) (found wire.Outgoing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.frames = append(l.frames, string(f))
+	for _, o := range l.outs {
+		if o.Method == method {
+			found = o
+		}
+	}
+	return found
+}
+
+func (l *wireLog) forgotten() []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]int64(nil), l.forgot...)
+}
+
+func (l *wireLog) add(o wire.Outgoing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.frames = append(l.frames, string(o.Frame))
+	l.outs = append(l.outs, o)
 }
 
 func (l *wireLog) all() []string {
@@ -72,7 +100,7 @@ func (p *peer) Write(ctx context.Context, o wire.Outgoing) error {
 	if !json.Valid(frame) {
 		p.t.Errorf("the client wrote an invalid frame: %s", frame)
 	}
-	p.log.add(frame)
+	p.log.add(o)
 	out := p.out
 	if p.deaf {
 		out = nil
@@ -87,7 +115,11 @@ func (p *peer) Write(ctx context.Context, o wire.Outgoing) error {
 	}
 }
 
-func (p *peer) Forget(int64) {}
+func (p *peer) Forget(id int64) {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	p.log.forgot = append(p.log.forgot, id)
+}
 
 func (p *peer) Close() error          { p.end(wire.ErrClosed); return nil }
 func (p *peer) Done() <-chan struct{} { return p.gone }

@@ -68,7 +68,9 @@ func (s *Session) response(m tap.Message) {
 		return
 	}
 	if m.Error != nil {
-		s.answer(sl, nil, remoteError(sl.op, m.Error))
+		e := remoteError(sl.op, m.Error)
+		s.answer(sl, nil, e)
+		s.revisionRefused(e)
 		return
 	}
 	s.answer(sl, m.Result, nil)
@@ -248,6 +250,21 @@ func (s *Session) failed(f *wire.Failure) {
 	}
 }
 
+// revisionRefused ends a session whose server no longer takes the negotiated
+// revision, so that another one is negotiated on a new connection.
+func (s *Session) revisionRefused(e *Error) {
+	if e.Code == CodeUnsupportedRevision && s.modern && s.ready.Load() {
+		s.end(&Error{Class: ClassLost, Op: "session", Message: "the server no longer speaks the negotiated revision", Err: e})
+	}
+}
+
+// codeText are the codes of 2026-07-28 whose meaning is fixed, in our words.
+var codeText = map[int]string{
+	CodeHeaderMismatch:      "the server refused the headers of the request",
+	CodeMissingCapability:   "the server needs a capability that this client does not declare",
+	CodeUnsupportedRevision: "the server does not speak the revision of the request",
+}
+
 // remoteError is the typed form of an error object that the tap let through.
 func remoteError(op string, raw json.RawMessage) *Error {
 	e := &Error{Class: ClassRemote, Op: op, Message: "the server answered with an error", Sent: true}
@@ -257,6 +274,9 @@ func remoteError(op string, raw json.RawMessage) *Error {
 	}
 	n, _ := tap.ParseID(fields.Get("code"))
 	e.Code = int(n)
+	if text := codeText[e.Code]; text != "" {
+		e.Message = text
+	}
 	text, _ := tap.String(fields.Get("message"))
 	e.Detail = bounded(text, maxErrorDetail)
 	if data := fields.Get("data"); data != nil && !tap.IsNull(data) && len(data) <= maxErrorData {

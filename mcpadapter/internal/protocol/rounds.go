@@ -14,12 +14,17 @@ import (
 // requests on the wire.
 type logicalCall struct {
 	op, method string
-	id         string // for Handlers.Elicit
+	name       string // for wire.Outgoing
+	id         string // for Handlers.Elicit and Sample
 	meta       []member
 	members    []member
 	bare       bool // send no params at all
 	attempt    func(n int)
 	progress   chan Progress
+	// mirrored says that the call may repeat args in headers, relisted that
+	// the annotations were fetched anew for it.
+	mirrored, relisted bool
+	args               json.RawMessage
 }
 
 // mayNeedInput are the methods whose results may ask for input.
@@ -38,6 +43,12 @@ func (s *Session) rounds(ctx context.Context, c *logicalCall) (raw json.RawMessa
 	wait, size := s.stateWait, 0
 	for n := 1; ; n++ {
 		raw, e := s.round(ctx, c, tail, n)
+		if s.staleHeaders(c, e) {
+			if again := s.relist(ctx, c); again != nil {
+				return nil, e
+			}
+			continue
+		}
 		if e != nil {
 			return nil, e
 		}
@@ -68,7 +79,13 @@ func (s *Session) rounds(ctx context.Context, c *logicalCall) (raw json.RawMessa
 // round is one request of the logical call. From the second on the call counts
 // as sent, whatever becomes of this request.
 func (s *Session) round(ctx context.Context, c *logicalCall, tail []member, n int) (json.RawMessage, *Error) {
-	sl := &slot{op: c.op, method: c.method, progress: c.progress}
+	sl := &slot{op: c.op, method: c.method, name: c.name, progress: c.progress}
+	if c.mirrored && s.mirroring() {
+		var e *Error
+		if sl.headers, e = s.headerParams(c.op, c.name, c.args); e != nil {
+			return nil, e
+		}
+	}
 	if c.progress != nil {
 		sl.token = s.tokens.Add(1)
 	}

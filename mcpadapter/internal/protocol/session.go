@@ -18,6 +18,7 @@ import (
 // Every error is a *Error.
 type Session struct {
 	conn     wire.Conn
+	kind     string // of the transport
 	limits   Limits
 	handlers Handlers
 	version  string // of this client
@@ -47,6 +48,7 @@ type Session struct {
 	inbound   *inbound
 	mail      *mailbox
 	listen    *listener
+	mirrors   mirrors
 	tokens    atomic.Int64
 	logLevel  atomic.Pointer[string]
 	stateWait time.Duration // see stateRetryWait
@@ -68,13 +70,13 @@ type Session struct {
 func newSession(conn wire.Conn, opt Options) *Session {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
-		conn:     conn,
-		limits:   opt.Limits,
-		handlers: opt.Handlers,
-		version:  opt.ClientVersion,
-		roots:    newRootList(opt.Roots),
-
+		conn:          conn,
+		kind:          opt.Dialer.Kind(),
+		limits:        opt.Limits,
+		handlers:      opt.Handlers,
+		version:       opt.ClientVersion,
 		samplingTools: opt.SamplingTools,
+		roots:         newRootList(opt.Roots),
 		ctx:           ctx,
 		cancel:        cancel,
 		table:         newTable(),
@@ -216,7 +218,7 @@ func lost(err error) *Error {
 	)
 	switch {
 	case errors.As(err, &class):
-		e.Class, e.Message = Class(class.FailureClass()), err.Error()
+		e.Class, e.Message, e.Detail = Class(class.FailureClass()), host(class), answered(err)
 	case errors.As(err, &loss):
 		e.Message = loss.Error()
 	case errors.As(err, &noise):
@@ -230,6 +232,30 @@ func lost(err error) *Error {
 		e.Message = "connection lost: the server closed its output"
 	}
 	return e
+}
+
+// host is the message of an error that knows its class, without what wraps it.
+func host(class failureClass) string {
+	if err, ok := class.(error); ok {
+		return err.Error()
+	}
+	return "the request failed"
+}
+
+// answered is the raw text with which a server that speaks HTTP but not MCP
+// answered.
+func answered(err error) string {
+	var (
+		status *wire.StatusError
+		page   *wire.NotEndpointError
+	)
+	switch {
+	case errors.As(err, &status):
+		return bounded(status.Body, maxErrorDetail)
+	case errors.As(err, &page):
+		return bounded(page.MediaType, maxIDBytes)
+	}
+	return ""
 }
 
 // ctxError is the error for a wait that the caller's context ended.

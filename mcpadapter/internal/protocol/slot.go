@@ -106,6 +106,13 @@ func (t *table) finish(sl *slot) (result json.RawMessage, err *Error, answered, 
 	return sl.result, sl.err, sl.answered, sl.sent
 }
 
+// sentAs is the id of a request that was sent.
+func (t *table) sentAs(sl *slot) (id int64, sent bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sl.id, sl.sent
+}
+
 // lookup finds the waiting request with an id.
 func (t *table) lookup(id int64) *slot {
 	t.mu.Lock()

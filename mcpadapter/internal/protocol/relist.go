@@ -1,0 +1,31 @@
+package protocol
+
+import "context"
+
+// maxRelistPages bounds the listing that follows a refused header.
+const maxRelistPages = 64
+
+// staleHeaders says whether a call was refused, before it was executed,
+// because its headers are not those that the tool asks for by now.
+func (s *Session) staleHeaders(c *logicalCall, e *Error) bool {
+	return e != nil && e.Class == ClassRemote && e.Code == CodeHeaderMismatch && c.mirrored && !c.relisted && s.mirroring()
+}
+
+// relist lists the tools again for their annotations. It leaves the pages to
+// nobody: a catalog is made from listings of its own.
+func (s *Session) relist(ctx context.Context, c *logicalCall) *Error {
+	c.relisted = true
+	s.mail.tolerate(toleratedStaleHeaders, c.name)
+	cursor, seen := "", map[string]bool{}
+	for range maxRelistPages {
+		page, e := s.listPage(ctx, Tools, cursor)
+		if e != nil {
+			return e
+		}
+		if cursor = page.NextCursor; cursor == "" || seen[cursor] {
+			return nil
+		}
+		seen[cursor] = true
+	}
+	return nil
+}
