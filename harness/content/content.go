@@ -4,7 +4,10 @@
 // server); whoever shows it passes it through internal/safetext.
 package content
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
 
 // Kind names what a block holds.
 type Kind string
@@ -36,7 +39,9 @@ type Block struct {
 	// then its length and Text or Data is empty.
 	Blob  string `json:"blob,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`
-	MIME  string `json:"mime,omitempty"`
+	// BlobOf says what the body is: "text", "data" or "json".
+	BlobOf string `json:"blob_of,omitempty"`
+	MIME   string `json:"mime,omitempty"`
 	// URI, Name, Title and Description of resources and resource links.
 	URI         string `json:"uri,omitempty"`
 	Name        string `json:"name,omitempty"`
@@ -88,4 +93,44 @@ func PlainText(blocks []Block) string {
 		out = append(out, b.Text...)
 	}
 	return string(out)
+}
+
+// The values of Block.BlobOf.
+const (
+	BlobText = "text"
+	BlobData = "data"
+	BlobJSON = "json"
+)
+
+// Filled is the block with the body that it refers to in its place. A block that
+// refers to none is returned as it is.
+func (b Block) Filled(body []byte) Block {
+	if b.Blob == "" {
+		return b
+	}
+	switch b.blobOf(body) {
+	case BlobText:
+		b.Text = string(body)
+	case BlobJSON:
+		b.JSON = body
+	default:
+		b.Data = body
+	}
+	b.Blob, b.BlobOf, b.Bytes = "", "", 0
+	return b
+}
+
+// blobOf is BlobOf, or what the kind suggests where a record says nothing.
+func (b Block) blobOf(body []byte) string {
+	switch {
+	case b.BlobOf != "":
+		return b.BlobOf
+	case b.Kind == KindText || b.Kind == KindReasoning:
+		return BlobText
+	case b.Kind == KindStructured || b.Kind == KindUnknown || b.Kind == KindToolUse:
+		return BlobJSON
+	case b.Kind == KindResource && utf8.Valid(body):
+		return BlobText
+	}
+	return BlobData
 }

@@ -2,6 +2,7 @@ package content
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 )
 
@@ -39,6 +40,28 @@ func TestEncodingIsLean(t *testing.T) {
 		}
 		if again, _ := json.Marshal(back); string(again) != want {
 			t.Errorf("came back as %s", again)
+		}
+	}
+}
+
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		b    Block
+		body string
+		want Block
+	}{
+		"nothing stored":    {Text("x"), "y", Text("x")},
+		"text":              {Block{Kind: KindText, Blob: "b", Bytes: 1, BlobOf: BlobText}, "y", Text("y")},
+		"says what it is":   {Block{Kind: KindResource, Blob: "b", BlobOf: BlobData}, "y", Block{Kind: KindResource, Data: []byte("y")}},
+		"old text":          {Block{Kind: KindReasoning, Blob: "b"}, "y", Block{Kind: KindReasoning, Text: "y"}},
+		"old JSON":          {Block{Kind: KindUnknown, Blob: "b"}, "{}", Block{Kind: KindUnknown, JSON: []byte("{}")}},
+		"old picture":       {Block{Kind: KindImage, Blob: "b"}, "y", Block{Kind: KindImage, Data: []byte("y")}},
+		"old text resource": {Block{Kind: KindResource, Blob: "b"}, "y", Block{Kind: KindResource, Text: "y"}},
+		"old binary":        {Block{Kind: KindResource, Blob: "b"}, "\xff", Block{Kind: KindResource, Data: []byte("\xff")}},
+	} {
+		if got := c.b.Filled([]byte(c.body)); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func samples() map[Type]Event {
 		content.Text("5"),
 		{Kind: content.KindReasoning, Text: "two and three"},
 		{Kind: content.KindImage, Data: []byte{1, 2, 3}, MIME: "image/png", Audience: []string{"user"}, Priority: &priority},
-		{Kind: content.KindText, Blob: "sha256:bb", Bytes: 70000, MIME: "text/plain; charset=utf-8"},
+		{Kind: content.KindText, Blob: "sha256:bb", Bytes: 70000, BlobOf: content.BlobText, MIME: "text/plain; charset=utf-8"},
 		{Kind: content.KindResourceLink, URI: "demo://readme", Name: "readme", Title: "Read me", Description: "About"},
 		{Kind: content.KindToolUse, CallID: "c7", Name: "mcp__demo__add", JSON: args},
 		{Kind: content.KindToolResult, CallID: "c7", IsError: true, Blocks: []content.Block{content.Text("no")}},

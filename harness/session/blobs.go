@@ -59,13 +59,13 @@ func (a *apart) blocks(in []content.Block) []content.Block {
 func (a *apart) block(b content.Block) content.Block {
 	switch {
 	case len(b.Text) > a.limit:
-		b = a.store(b, []byte(b.Text), mimeText)
+		b = a.store(b, []byte(b.Text), content.BlobText, mimeText)
 		b.Text = ""
 	case len(b.Data) > a.limit:
-		b = a.store(b, b.Data, mimeBinary)
+		b = a.store(b, b.Data, content.BlobData, mimeBinary)
 		b.Data = nil
 	case len(b.JSON) > a.limit:
-		b = a.store(b, b.JSON, mimeJSON)
+		b = a.store(b, b.JSON, content.BlobJSON, mimeJSON)
 		b.JSON = nil
 	}
 	if len(b.Blocks) > 0 {
@@ -74,11 +74,11 @@ func (a *apart) block(b content.Block) content.Block {
 	return b
 }
 
-func (a *apart) store(b content.Block, body []byte, mime string) content.Block {
+func (a *apart) store(b content.Block, body []byte, of, mime string) content.Block {
 	if b.MIME == "" {
 		b.MIME = mime
 	}
-	b.Blob, b.Bytes = digest(body), int64(len(body))
+	b.Blob, b.BlobOf, b.Bytes = digest(body), of, int64(len(body))
 	a.blobs = append(a.blobs, journal.Blob{Digest: b.Blob, MIME: b.MIME, Body: body})
 	return b
 }

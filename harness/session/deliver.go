@@ -12,6 +12,7 @@ func (h *hub) deliver(recs []event.Record) {
 	defer h.mu.Unlock()
 	for _, rec := range recs {
 		h.delivered = rec.Event.Head().Seq
+		h.remember(rec.Event)
 		for s := range h.subs {
 			s.push(rec)
 		}

@@ -47,8 +47,10 @@ type hub struct {
 	closing   bool
 	err       *JournalError
 	subs      map[*Subscription]struct{}
-	delivered uint64 // last sequence number that subscribers were given
-	dropped   uint64 // by subscriptions that have ended
+	delivered uint64            // last sequence number that subscribers were given
+	dropped   uint64            // by subscriptions that have ended
+	completed map[string]uint64 // where the outcomes of the latest calls are
+	finished  []string          // those calls, oldest first
 	done      chan struct{}
 
 	seq uint64 // of the writer alone

@@ -63,51 +63,59 @@ type LoopConfig struct {
 
 // Limits bound a session. A zero field means its default.
 type Limits struct {
-	StepsPerTurn  int           // model steps of one turn
-	CallsPerTurn  int           // tool calls of one turn
-	ParallelCalls int           // calls of one step that run at the same time
-	QueuedInputs  int           // inputs that wait on one loop
-	Loops         int           // loops of a session
-	OpenGates     int           // gates that are open at once
-	MessageBytes  int           // text and arguments of one model message
-	InlineBytes   int           // a content block over this is stored apart
-	ModelRetries  int           // further attempts of a step that failed before its first chunk
-	CancelGrace   time.Duration // how long a cancelled call may take to return
-	AppendTimeout time.Duration // how long one journal append may take
-	LeaseTTL      time.Duration // how long the journal's lease lasts without an append
+	StepsPerTurn  int // model steps of one turn
+	CallsPerTurn  int // tool calls of one turn
+	ParallelCalls int // calls of one step that run at the same time
+	QueuedInputs  int // inputs that wait on one loop
+	Loops         int // loops of a session
+	OpenGates     int // gates that are open at once
+	MessageBytes  int // text and arguments of one model message
+	InlineBytes   int // a content block over this is stored apart
+	// ModelTextBytes and ModelBlocks bound what a model is given of one result:
+	// its text, and its blocks of content. The rest is kept with the whole.
+	ModelTextBytes int
+	ModelBlocks    int
+	ModelRetries   int           // further attempts of a step that failed before its first chunk
+	CancelGrace    time.Duration // how long a cancelled call may take to return
+	AppendTimeout  time.Duration // how long one journal append may take
+	LeaseTTL       time.Duration // how long the journal's lease lasts without an append
 }
 
 // The default limits.
 const (
-	DefaultStepsPerTurn  = 25
-	DefaultCallsPerTurn  = 100
-	DefaultParallelCalls = 8
-	DefaultQueuedInputs  = 256
-	DefaultLoops         = 64
-	DefaultOpenGates     = gate.DefaultOpenGates
-	DefaultMessageBytes  = 8 << 20
-	DefaultInlineBytes   = 64 << 10
-	DefaultModelRetries  = 3
-	DefaultCancelGrace   = 5 * time.Second
-	DefaultAppendTimeout = 30 * time.Second
-	DefaultLeaseTTL      = 30 * time.Second
+	DefaultStepsPerTurn   = 25
+	DefaultCallsPerTurn   = 100
+	DefaultParallelCalls  = 8
+	DefaultQueuedInputs   = 256
+	DefaultLoops          = 64
+	DefaultOpenGates      = gate.DefaultOpenGates
+	DefaultMessageBytes   = 8 << 20
+	DefaultInlineBytes    = 64 << 10
+	DefaultModelTextBytes = 64 << 10
+	DefaultModelBlocks    = 32
+	DefaultModelRetries   = 3
+	DefaultCancelGrace    = 5 * time.Second
+	DefaultAppendTimeout  = 30 * time.Second
+	DefaultLeaseTTL       = 30 * time.Second
 )
 
 // withDefaults fills in what is zero or negative.
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		StepsPerTurn:  orDefault(l.StepsPerTurn, DefaultStepsPerTurn),
-		CallsPerTurn:  orDefault(l.CallsPerTurn, DefaultCallsPerTurn),
-		ParallelCalls: orDefault(l.ParallelCalls, DefaultParallelCalls),
-		QueuedInputs:  orDefault(l.QueuedInputs, DefaultQueuedInputs),
-		Loops:         orDefault(l.Loops, DefaultLoops),
-		OpenGates:     orDefault(l.OpenGates, DefaultOpenGates),
-		MessageBytes:  orDefault(l.MessageBytes, DefaultMessageBytes),
-		InlineBytes:   orDefault(l.InlineBytes, DefaultInlineBytes),
-		ModelRetries:  orDefault(l.ModelRetries, DefaultModelRetries),
-		CancelGrace:   orDefault(l.CancelGrace, DefaultCancelGrace),
-		AppendTimeout: orDefault(l.AppendTimeout, DefaultAppendTimeout),
-		LeaseTTL:      orDefault(l.LeaseTTL, DefaultLeaseTTL),
+		StepsPerTurn:   orDefault(l.StepsPerTurn, DefaultStepsPerTurn),
+		CallsPerTurn:   orDefault(l.CallsPerTurn, DefaultCallsPerTurn),
+		ParallelCalls:  orDefault(l.ParallelCalls, DefaultParallelCalls),
+		QueuedInputs:   orDefault(l.QueuedInputs, DefaultQueuedInputs),
+		Loops:          orDefault(l.Loops, DefaultLoops),
+		OpenGates:      orDefault(l.OpenGates, DefaultOpenGates),
+		MessageBytes:   orDefault(l.MessageBytes, DefaultMessageBytes),
+		InlineBytes:    orDefault(l.InlineBytes, DefaultInlineBytes),
+		ModelTextBytes: orDefault(l.ModelTextBytes, DefaultModelTextBytes),
+		ModelBlocks:    orDefault(l.ModelBlocks, DefaultModelBlocks),
+		ModelRetries:   orDefault(l.ModelRetries, DefaultModelRetries),
+		CancelGrace:    orDefault(l.CancelGrace, DefaultCancelGrace),
+		AppendTimeout:  orDefault(l.AppendTimeout, DefaultAppendTimeout),
+		LeaseTTL:       orDefault(l.LeaseTTL, DefaultLeaseTTL),
 	}
 }
 

@@ -30,6 +30,9 @@ func (c *call) finish(r tool.Result) {
 		Content: r.Content, Structured: r.Structured, StructuredInvalid: r.StructuredInvalid,
 		DurationMS: c.result.Duration.Milliseconds(), GateMS: c.result.Gate.Milliseconds(), ServerMS: r.ServerTime.Milliseconds(),
 	}
+	if w := shareOf(r, s.o.Limits, c.by != "model").withheld; w != (event.Withheld{}) {
+		e.Withheld = &w
+	}
 	if e.Content == nil {
 		e.Content = []content.Block{}
 	}

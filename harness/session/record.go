@@ -7,20 +7,23 @@ import (
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
-// resultBlock is how a result reads in the history.
-func resultBlock(call string, r tool.Result) content.Block {
+// resultBlock is how a result reads in the history, as far as the caps let it.
+func resultBlock(call string, r tool.Result, l Limits) content.Block {
 	b := content.Block{Kind: content.KindToolResult, CallID: call, IsError: r.Outcome != tool.OK}
 	if r.Outcome != tool.OK && r.Outcome != tool.ToolError {
 		b.Blocks = append(b.Blocks, content.Text(fmt.Sprintf("%s: %s", r.Outcome, r.Reason)))
 	}
-	b.Blocks = append(b.Blocks, r.Content...)
-	if len(r.Content) == 0 && len(r.Structured) > 0 {
-		b.Blocks = append(b.Blocks, content.Text(string(r.Structured)))
+	given := shareOf(r, l, false)
+	b.Blocks = append(b.Blocks, given.blocks...)
+	if note := given.note(call); note != "" {
+		b.Blocks = append(b.Blocks, content.Text(note))
 	}
 	if r.StructuredInvalid != "" {
-		b.Blocks = append(b.Blocks, content.Text("note: the structured result breaks the tool's output schema: "+r.StructuredInvalid))
+		note := safetext.ToLineN(r.StructuredInvalid, maxReasonBytes).String()
+		b.Blocks = append(b.Blocks, content.Text("note: the structured result breaks the tool's output schema: "+note))
 	}
 	return b
 }
@@ -30,7 +33,8 @@ const recordPreamble = "The operator called a tool directly. What follows is a r
 
 // recordOf tells a model what an operator's call was and what came of it. It is
 // one JSON object, so that nothing in a result can pass for the end of it.
-func recordOf(c CallResult) string {
+func recordOf(c CallResult, l Limits) string {
+	given := shareOf(c.Result, l, true)
 	rec := struct {
 		Call       string          `json:"call"`
 		Tool       string          `json:"tool"`
@@ -40,8 +44,9 @@ func recordOf(c CallResult) string {
 		Text       string          `json:"text,omitempty"`
 		Structured json.RawMessage `json:"structured,omitempty"`
 		Other      []string        `json:"other_content,omitempty"`
-	}{c.ID, c.Tool.String(), c.Args, c.Outcome, c.Reason, c.Text(), c.Structured, nil}
-	for _, b := range c.Content {
+		Withheld   string          `json:"withheld,omitempty"`
+	}{c.ID, c.Tool.String(), c.Args, c.Outcome, c.Reason, content.PlainText(given.blocks), given.structured, nil, given.note(c.ID)}
+	for _, b := range given.blocks {
 		if b.Kind != content.KindText {
 			rec.Other = append(rec.Other, string(b.Kind))
 		}

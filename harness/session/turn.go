@@ -161,7 +161,7 @@ func (t *turn) answerUses(uses []toolUse) error {
 		f := &failure{CodeLimitCalls, fmt.Sprintf("the turn asked for more than its limit of %d calls", limit)}
 		blocks := make([]content.Block, len(uses))
 		for i, u := range uses {
-			blocks[i] = resultBlock(u.id, tool.Result{Outcome: tool.OverLimit, Reason: f.reason})
+			blocks[i] = resultBlock(u.id, tool.Result{Outcome: tool.OverLimit, Reason: f.reason}, t.s.o.Limits)
 		}
 		t.history = append(t.history, content.Message{Role: content.RoleTool, Blocks: blocks})
 		return f
@@ -174,7 +174,7 @@ func (t *turn) answerUses(uses []toolUse) error {
 	t.openLookups(batch)
 	blocks := make([]content.Block, len(batch))
 	for i, c := range batch {
-		blocks[i] = resultBlock(c.id, c.result.Result)
+		blocks[i] = resultBlock(c.id, c.result.Result, t.s.o.Limits)
 		t.calls = append(t.calls, c.result)
 	}
 	t.history = append(t.history, content.Message{Role: content.RoleTool, Blocks: blocks})
@@ -190,7 +190,7 @@ func (t *turn) pairUses() {
 	var blocks []content.Block
 	for _, b := range t.history[len(t.history)-1].Blocks {
 		if b.Kind == content.KindToolUse {
-			blocks = append(blocks, resultBlock(b.CallID, tool.Result{Outcome: tool.Indeterminate, Reason: "an internal failure"}))
+			blocks = append(blocks, resultBlock(b.CallID, tool.Result{Outcome: tool.Indeterminate, Reason: "an internal failure"}, t.s.o.Limits))
 		}
 	}
 	if len(blocks) > 0 {
@@ -208,7 +208,7 @@ func (t *turn) operate() (string, error) {
 	c := t.operatorCall()
 	err := t.runBatch([]*call{c})
 	t.calls = append(t.calls, c.result)
-	t.history = append(t.history, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(recordOf(c.result))}})
+	t.history = append(t.history, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(recordOf(c.result, t.s.o.Limits))}})
 	if err == nil && t.ctx.Err() != nil && c.result.Outcome == tool.Cancelled {
 		err = context.Cause(t.ctx)
 	}
