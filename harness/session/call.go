@@ -36,6 +36,7 @@ type call struct {
 	started  bool // the intent is durable
 	prompt   string
 	gated    time.Duration
+	reports  *progress // from the sending on
 }
 
 // newCall makes a model's call.
@@ -268,6 +269,8 @@ func (c *call) draft(k ledger.Kind) ledger.Draft {
 // invoke waits for the call's outcome. A handler that ignores its cancellation
 // is left behind after a grace: what it does is then unknown.
 func (c *call) invoke(ctx context.Context) tool.Result {
+	c.reports = &progress{clock: c.t.s.o.Clock, tell: c.report}
+	defer c.reports.end()
 	out := make(chan tool.Result, 1)
 	c.t.s.spawn(func() { out <- c.send(ctx) })
 	select {
@@ -295,12 +298,6 @@ func (c *call) send(ctx context.Context) (r tool.Result) {
 		}
 	}()
 	return c.prepared.Invoke(ctx, tool.Call{
-		ID: c.id, Session: c.t.s.o.ID, Loop: c.t.loop.id, Turn: c.t.id, Step: c.t.steps, Progress: c.progress,
-	})
-}
-
-func (c *call) progress(p tool.Progress) {
-	_ = c.t.s.hub.ephemeral(&event.ToolProgress{
-		Header: c.t.head(), Call: c.id, Progress: p.Progress, Total: p.Total, Message: p.Message,
+		ID: c.id, Session: c.t.s.o.ID, Loop: c.t.loop.id, Turn: c.t.id, Step: c.t.steps, Progress: c.reports.report,
 	})
 }

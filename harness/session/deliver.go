@@ -19,15 +19,22 @@ func (h *hub) deliver(recs []event.Record) {
 	}
 }
 
-// ephemeral delivers an event that is not journaled.
-func (h *hub) ephemeral(e event.Event) error {
+// wanted reports that somebody takes ephemeral events.
+func (h *hub) wanted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	wanted := false
 	for s := range h.subs {
-		wanted = wanted || s.filter.Ephemeral
+		if s.filter.Ephemeral {
+			return !h.closing
+		}
 	}
-	if !wanted || h.closing {
+	return false
+}
+
+// ephemeral delivers an event that is not journaled. It is encoded without the
+// lock, so that a flood of such events does not keep the journal waiting.
+func (h *hub) ephemeral(e event.Event) error {
+	if !h.wanted() {
 		return nil
 	}
 	head := e.Head()
@@ -36,8 +43,10 @@ func (h *hub) ephemeral(e event.Event) error {
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for s := range h.subs {
-		if s.filter.Ephemeral {
+		if s.filter.Ephemeral && !h.closing {
 			s.push(event.Record{Event: e, Line: line})
 		}
 	}
