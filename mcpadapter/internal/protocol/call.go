@@ -240,9 +240,25 @@ func nameOf(method string, members []member) string {
 	return ""
 }
 
-// ReadResource reads a resource and returns the raw result.
+// ReadResource reads a resource and returns the raw result. A result that a
+// server of 2026-07-28 calls fresh for some time is kept that long, within the
+// bounds of the session's cache, until the server says that the resource or the
+// listing changed; one that needed input is not kept.
 func (s *Session) ReadResource(ctx context.Context, uri string) (json.RawMessage, error) {
-	return s.logical(ctx, "resources/read", member{"uri", quoted(uri)})
+	const op = "resources/read"
+	kept, epoch := s.cache.get(uri)
+	if kept != nil && s.ended() == nil {
+		return kept, nil
+	}
+	c := &logicalCall{op: op, method: op, name: uri, members: []member{{"uri", quoted(uri)}}}
+	raw, e := s.rounds(ctx, c)
+	if e != nil {
+		return nil, e
+	}
+	if f, err := tap.Object(raw); err == nil && s.modern && !c.asked {
+		s.cache.put(uri, raw, timeToLive(f), epoch)
+	}
+	return raw, nil
 }
 
 // GetPrompt gets a prompt and returns the raw result; args is a JSON object

@@ -132,10 +132,12 @@ func lacksListen(e *Error) bool {
 	return e.Code == CodeMethodNotFound
 }
 
+// lost is called when the stream was open or was tried, and is not open.
 func (l *listener) lost() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reopened = true
+	l.s.cache.forget("") // a change may have been missed
 }
 
 // filter is what the stream asks for, nil for nothing.

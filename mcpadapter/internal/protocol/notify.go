@@ -55,6 +55,9 @@ func (s *Session) listChanged(fam Family) {
 // changed tells of a listing on the pump itself, and not by the mailbox: an
 // answer behind the notification must find its listing known to be stale.
 func (s *Session) changed(fam Family, declared bool) {
+	if fam == Resources {
+		s.cache.forget("")
+	}
 	if s.handlers.ListChanged != nil {
 		s.guarded(func() { s.handlers.ListChanged(fam, declared) })
 	}
@@ -65,6 +68,7 @@ func (s *Session) resourceUpdated(f tap.Fields) bool {
 	if !ok || uri == "" || len(uri) > maxURLBytes {
 		return false
 	}
+	s.cache.forget(uri)
 	s.mail.updated(uri)
 	return true
 }

@@ -25,6 +25,8 @@ type logicalCall struct {
 	// the annotations were fetched anew for it.
 	mirrored, relisted bool
 	args               json.RawMessage
+	// asked says that the server wanted input or another try.
+	asked bool
 }
 
 // mayNeedInput are the methods whose results may ask for input.
@@ -56,6 +58,7 @@ func (s *Session) rounds(ctx context.Context, c *logicalCall) (raw json.RawMessa
 		if e != nil || !needs {
 			return raw, e
 		}
+		c.asked = true
 		size += len(raw)
 		if e := s.roundBounds(c.op, n, size); e != nil {
 			return nil, e

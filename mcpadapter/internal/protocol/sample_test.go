@@ -301,3 +301,56 @@ func TestSamplingEndsWithTheCallThatCausedIt(t *testing.T) {
 		t.Fatal(m.raw)
 	}
 }
+
+func TestSamplingInAMultiRoundTripCall(t *testing.T) {
+	t.Parallel()
+	const ask = `{"resultType":"input_required","inputRequests":{"q":{"method":"sampling/createMessage","params":%s}},"requestState":"st"}`
+	asks := func(params string) func(p *peer) {
+		return modernServer(func(p *peer) {
+			for {
+				m, ok := p.await("tools/call")
+				switch {
+				case !ok:
+					return
+				case strings.Contains(m.raw, "inputResponses"):
+					p.reply(m, okResult)
+				default:
+					p.reply(m, fmt.Sprintf(ask, params))
+				}
+			}
+		})
+	}
+	id := make(chan string, 1)
+	f := connect(t, asks(strings.Replace(plainSample, `{"type":"text","text":"capital?"}`, `[{"type":"text","text":"capital?"}]`, 1)),
+		sampling(func(ctx context.Context, req SampleRequest) (SampleResult, error) {
+			id <- req.CallID
+			return writes(`{"type":"text","text":"Paris"}`)(ctx, req)
+		}))
+	if _, err := f.CallTool(short(t), CallRequest{ID: "c-1", Name: "x"}); err != nil || <-id != "c-1" {
+		t.Fatal(err)
+	}
+	all := strings.Join(f.d.log.all(), "\n")
+	for _, want := range []string{
+		`"inputResponses":{"q":{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"m","stopReason":"endTurn"}},"requestState":"st"`,
+		`"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}`,
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is not in %s", want, all)
+		}
+	}
+	f = connect(t, asks(plainSample), sampling(func(context.Context, SampleRequest) (SampleResult, error) {
+		return SampleResult{}, Rejected("the user said no")
+	}))
+	_, err := f.CallTool(short(t), CallRequest{Name: "x"})
+	if e := wantClass(t, err, ClassRefused); !e.Sent || e.Op != "tools/call" || e.Message != "the user said no" {
+		t.Fatalf("%+v", e)
+	}
+	for _, params := range []string{`{"messages":[null],"maxTokens":1}`, `null`} {
+		f = connect(t, asks(params), sampling(writes(`{}`)))
+		_, err = f.CallTool(short(t), CallRequest{Name: "x"})
+		wantClass(t, err, ClassProtocol)
+	}
+	f = connect(t, asks(plainSample)) // not declared
+	_, err = f.CallTool(short(t), CallRequest{Name: "x"})
+	wantClass(t, err, ClassProtocol)
+}

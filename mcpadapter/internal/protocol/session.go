@@ -48,6 +48,7 @@ type Session struct {
 	inbound   *inbound
 	mail      *mailbox
 	listen    *listener
+	cache     *readCache
 	mirrors   mirrors
 	tokens    atomic.Int64
 	logLevel  atomic.Pointer[string]
@@ -91,6 +92,7 @@ func newSession(conn wire.Conn, opt Options) *Session {
 		done:          make(chan struct{}),
 		closed:        make(chan struct{}),
 		stateWait:     stateRetryWait,
+		cache:         newReadCache(),
 	}
 	s.listen = newListener(s)
 	return s
