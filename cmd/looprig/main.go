@@ -25,7 +25,7 @@ func run() int {
 	// A reader of stdout that goes away is an error of writing, and the journal is
 	// closed after it; it does not kill the process.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	c := &command{args: os.Args[1:], CLI: &cli.CLI{
 		Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version.Text(),

@@ -3,7 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
@@ -75,6 +78,9 @@ func (c *CLI) text(out *texts) func(string) {
 	return func(t string) { out.note(c.printf("%s\n", safetext.ToBlock(t))) }
 }
 
+// EndSignals are the signals that ask looprig to end.
+func EndSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
+
 // withApp opens a run, starts its servers, does the work and closes it all with
 // the exit code in its last event.
 func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) error {
@@ -83,7 +89,11 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 		if events == nil {
 			return nil
 		}
-		return events.Wait()
+		// The run is over, and whoever asked for that got it; to be asked again
+		// while the reader of stdout does not read is to leave without it.
+		ctx, stop := signal.NotifyContext(context.Background(), EndSignals()...)
+		defer stop()
+		return events.Wait(ctx)
 	}
 	a, err := compose.Open(ctx, opt)
 	if err != nil {
@@ -112,5 +122,9 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 	if code != exit.OK {
 		reason = code.String()
 	}
-	return a.CloseFault(err, a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason}))
+	closing := a.Close(session.CloseInfo{ExitCode: int(code), Reason: reason})
+	if err == nil && errors.Is(closing, headless.ErrUnread) {
+		err = exit.New(exit.Interrupted, "interrupted after the end of the run")
+	}
+	return a.CloseFault(err, closing)
 }

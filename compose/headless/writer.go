@@ -10,6 +10,9 @@ import (
 	"github.com/looprig/looprig/harness/session"
 )
 
+// ErrUnread says that the end of the output was given up: nobody read it.
+var ErrUnread = errors.New("nobody read the end of the output, so not all of it was written")
+
 // Writer writes what a session's events say. Its goroutine ends with the
 // session's last event.
 type Writer struct {
@@ -53,8 +56,19 @@ func (o *Writer) run(ctx context.Context, write func(event.Record) error) error 
 	}
 }
 
-// Wait waits for the last line; call it after the session was closed.
-func (o *Writer) Wait() error {
-	<-o.done
-	return o.err
+// Wait waits for the last line; call it after the session was closed. A reader
+// that has stopped reading holds it up until ctx ends: the writer is then given
+// up, and what it was writing ends with the process.
+func (o *Writer) Wait(ctx context.Context) error {
+	select {
+	case <-o.done:
+		return o.err
+	case <-ctx.Done():
+	}
+	select {
+	case <-o.done: // both: what was written counts
+		return o.err
+	default:
+		return ErrUnread
+	}
 }
