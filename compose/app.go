@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -43,7 +44,8 @@ type App struct {
 	mu         sync.Mutex
 	adopter    *mcpadapter.Adopter
 	unanswered *gate.Envelope
-	misnamed   []config.Server
+	// notes are told once the session can be told anything.
+	notes []event.Notice
 }
 
 // Open loads the configuration, opens the database and makes the session and
@@ -79,7 +81,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	}
 	a.trust = newTrust(a)
 	a.Port = &Port{app: a, list: entries}
-	if err := a.noteMisnamed(ctx); err != nil {
+	if err := a.tellNotes(ctx); err != nil {
 		return nil, errors.Join(err, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 	}
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
@@ -134,9 +136,11 @@ func (a *App) bindings() ([]entry, error) {
 			return nil, exit.New(exit.Usage, "%w", s.Faults)
 		}
 		if config.CheckName(s.Name) != nil {
-			a.misnamed = append(a.misnamed, s) // nothing can be called that; a notice says so
+			// Nothing can be called that; a notice says so.
+			a.note("", "invalid_entry", mcpadapter.LevelError, s.Faults.Error())
 			continue
 		}
+		a.noteRoots(s)
 		b, err := a.binding(s)
 		if err != nil {
 			return nil, err
@@ -208,11 +212,24 @@ func (a *App) RequireEnabled(name string) error {
 	return nil
 }
 
-// noteMisnamed tells of entries that cannot even be shown as bindings.
-func (a *App) noteMisnamed(ctx context.Context) error {
-	for _, s := range a.misnamed {
-		err := a.Session.Publish(ctx, &event.Notice{Code: "invalid_entry", Level: "error", Text: s.Faults.Error()})
-		if err != nil {
+func (a *App) note(binding, code string, level mcpadapter.Level, text string) {
+	a.notes = append(a.notes, event.Notice{Binding: binding, Code: code, Level: string(level), Text: text})
+}
+
+// noteRoots remarks on roots that are not there: they may come, so they are
+// told to the server all the same.
+func (a *App) noteRoots(s config.Server) {
+	for _, root := range s.Roots {
+		if _, err := os.Stat(root); s.Enabled && s.Valid() && errors.Is(err, fs.ErrNotExist) {
+			a.note(s.Name, "root_missing", mcpadapter.LevelWarn, "the root "+root+" does not exist")
+		}
+	}
+}
+
+// tellNotes tells what was found while the configuration was read.
+func (a *App) tellNotes(ctx context.Context) error {
+	for i := range a.notes {
+		if err := a.Session.Publish(ctx, &a.notes[i]); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/mcpadapter"
 	"github.com/looprig/looprig/mcpadapter/client"
+	"github.com/looprig/looprig/mcpadapter/transport"
 	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
@@ -62,22 +63,44 @@ func (a *App) binding(s config.Server) (mcpadapter.Binding, error) {
 		b.Fault = &mcpadapter.Fault{Position: s.Faults[0].Position(), Text: s.Faults.Error()}
 		return b, nil
 	}
-	cfg, err := a.launch(s)
-	if err != nil {
-		return b, err
-	}
-	tr, err := stdio.New(cfg)
+	tr, err := a.transport(s)
 	if err != nil {
 		return b, exit.New(exit.Usage, "server %s: %w", s.Name, err)
 	}
-	b.Server = client.Definition{
-		Name: s.Name, Transport: tr, Revision: s.Protocol, Builtin: s.Builtin != "",
-		StartTimeout: s.StartupTimeout, RequestTimeout: s.RequestTimeout,
-		ToolAllow: s.ToolAllow, ToolDeny: s.ToolDeny, Compat: s.Compat,
-		Elicitation: s.Elicitation, FreeText: s.FreeText, TrustAnnotations: s.TrustAnnotations || s.Builtin != "",
-		Parallel: s.Parallel || s.Builtin != "", Version: a.opt.Version, Limits: limits(s.Limits),
-	}
+	b.Server = a.definition(s)
+	b.Server.Transport = tr
 	return b, nil
+}
+
+func (a *App) definition(s config.Server) client.Definition {
+	d := client.Definition{
+		Name: s.Name, Revision: s.Protocol, Builtin: s.Builtin != "",
+		StartTimeout: s.StartupTimeout, RequestTimeout: s.RequestTimeout,
+		ToolAllow: s.ToolAllow, ToolDeny: s.ToolDeny, Compat: s.Compat, Discovery: s.Discovery,
+		Elicitation: s.Elicitation, FreeText: s.FreeText, Roots: s.Roots, LogLevel: s.LogLevel,
+		TrustAnnotations: s.TrustAnnotations || s.Builtin != "",
+		Parallel:         s.Parallel || s.Builtin != "", Version: a.opt.Version, Limits: limits(s.Limits),
+	}
+	if s.Sampling {
+		p := s.SamplingPolicy
+		d.Sampling = &client.SamplingPolicy{
+			Model: p.Model, Approve: p.Approve, TokenBudget: p.TokenBudget, MaxTokens: p.MaxTokens,
+			Depth: p.Depth, Concurrency: p.Concurrency, Tools: p.Tools,
+		}
+	}
+	return d
+}
+
+// transport is how a server is reached.
+func (a *App) transport(s config.Server) (transport.Transport, error) {
+	if s.Endpoint() {
+		return endpointTransport(s, a.opt.Env)
+	}
+	cfg, err := a.launch(s)
+	if err != nil {
+		return nil, err
+	}
+	return stdio.New(cfg)
 }
 
 // launch is how a stdio server or the built-in one is started.

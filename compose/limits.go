@@ -25,6 +25,8 @@ func limitFields(l *client.Limits) map[string]*int {
 		"logBytes":           &l.LogBytes,
 		"elicitMessageBytes": &l.ElicitMessageBytes, "elicitSchemaBytes": &l.ElicitSchemaBytes, "elicitFields": &l.ElicitFields,
 		"elicitOptions": &l.ElicitOptions, "elicitValueBytes": &l.ElicitValueBytes, "elicitPending": &l.ElicitPending,
+		"samplingBytes": &l.SamplingBytes, "samplingMessages": &l.SamplingMessages,
+		"roots": &l.Roots, "subscriptions": &l.Subscriptions, "uriBytes": &l.URIBytes, "completionBytes": &l.CompletionBytes,
 		"queuedNotifications": &l.QueuedNotifications, "concurrentRequests": &l.ConcurrentRequests,
 	}
 }

@@ -24,8 +24,8 @@ func OpenPins(home string) (Pins, error) {
 	return Pins{s}, nil
 }
 
-// State says in a word what is pinned of a server's launch as it is now:
-// "builtin", "pinned", "changed", "refused", "unpinned", or "missing" for a
+// State says in a word what is pinned of a server's launch or endpoint as it is
+// now: "builtin", "pinned", "changed", "refused", "unpinned", or "missing" for a
 // program that cannot be found.
 func (p Pins) State(s config.Server, env []string) string {
 	if s.Builtin != "" {
@@ -34,16 +34,16 @@ func (p Pins) State(s config.Server, env []string) string {
 	if !s.Valid() {
 		return "-"
 	}
-	fp, err := DescribeLaunch(s, env)
+	fp, err := Describe(s, env)
 	if err != nil {
 		return "missing"
 	}
-	return p.Check(s.Name, fp.Digest)
+	return p.Check(s.Name, fp)
 }
 
-// Check is State for a launch whose fingerprint is known.
-func (p Pins) Check(name, fingerprint string) string {
-	switch p.store.Check(name, pin.LayerLaunch, fingerprint) {
+// Check is State for a fingerprint that is known.
+func (p Pins) Check(name string, fp pin.Fingerprint) string {
+	switch verdict, _ := check(p.store, name, fp); verdict {
 	case pin.IsAccepted:
 		return "pinned"
 	case pin.IsRefused:
@@ -55,19 +55,23 @@ func (p Pins) Check(name, fingerprint string) string {
 	return "unpinned"
 }
 
-// Accepted is the fingerprint that is pinned of a server's launch, with who
-// accepted it and when.
-func (p Pins) Accepted(name string) (fingerprint, who string, when time.Time, ok bool) {
-	known, ok := p.store.Lookup(name, pin.LayerLaunch)
-	if !ok || known.State != pin.Accepted {
-		return "", "", time.Time{}, false
+// Accepted is the fingerprint that is pinned where a server now has another one,
+// with who accepted it and when.
+func (p Pins) Accepted(name string, fp pin.Fingerprint) (fingerprint, who string, when time.Time, ok bool) {
+	for _, layer := range []pin.Layer{fp.Kind, otherLayer(fp.Kind)} {
+		if known, ok := p.store.Lookup(name, layer); ok && known.State == pin.Accepted {
+			return known.Fingerprint, known.Who, known.When, true
+		}
 	}
-	return known.Fingerprint, known.Who, known.When, true
+	return "", "", time.Time{}, false
 }
 
-// DescribeLaunch is the fingerprint of what a server would run, with every line
-// of it.
-func DescribeLaunch(s config.Server, env []string) (pin.Fingerprint, error) {
+// Describe is the fingerprint of what a server would run or where it is, with
+// every line of it. Nothing is started and nothing contacted.
+func Describe(s config.Server, env []string) (pin.Fingerprint, error) {
+	if s.Endpoint() {
+		return pin.Endpoint(addressOf(s))
+	}
 	a := &App{opt: Options{Env: env}}
 	cfg, err := a.launch(s)
 	if err != nil {
@@ -80,10 +84,10 @@ func DescribeLaunch(s config.Server, env []string) (pin.Fingerprint, error) {
 	return pin.Launch(t)
 }
 
-// AddServer writes an entry into the home's mcp.json and pins its launch. An
-// existing name is an error: replacing is its own verb.
+// AddServer writes an entry into the home's mcp.json and pins its launch or
+// endpoint. An existing name is an error: replacing is its own verb.
 func AddServer(home string, s config.Server, env []string) error {
-	fp, err := DescribeLaunch(s, env)
+	fp, err := Describe(s, env)
 	if err != nil {
 		return exit.New(exit.Usage, "%s: %w", s.Name, err)
 	}
@@ -104,7 +108,7 @@ func AddServer(home string, s config.Server, env []string) error {
 	if err != nil {
 		return err
 	}
-	if err := pins.store.Accept(s.Name, pin.LayerLaunch, fp.Digest, PinnedBy, time.Now()); err != nil {
+	if err := pins.store.Accept(s.Name, fp.Kind, fp.Digest, PinnedBy, time.Now()); err != nil {
 		return exit.New(exit.Internal, "the server was added, but its pin was not kept: %w", err)
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/ledger"
 	"github.com/looprig/looprig/mcpadapter"
-	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
 // Port is the interface's and the scripts' view of the bindings.
@@ -29,12 +28,6 @@ type Port struct {
 type entry struct {
 	server  config.Server
 	binding mcpadapter.Binding
-}
-
-// transport is how the entry is started, nil for an invalid one.
-func (e entry) transport() *stdio.Transport {
-	t, _ := e.binding.Server.Transport.(*stdio.Transport)
-	return t
 }
 
 var _ integration.Port = (*Port)(nil)
@@ -68,7 +61,7 @@ func (p *Port) Catalog(binding string, generation uint64) (integration.Catalog, 
 }
 
 // Kinds implements integration.Port.
-func (p *Port) Kinds() []integration.SourceKind { return []integration.SourceKind{stdioKind()} }
+func (p *Port) Kinds() []integration.SourceKind { return sourceKinds() }
 
 // Current implements integration.Port.
 func (p *Port) Current(binding string) (string, json.RawMessage, bool) {
@@ -80,14 +73,23 @@ func (p *Port) Current(binding string) (string, json.RawMessage, bool) {
 	if err != nil {
 		return "", nil, false
 	}
-	return kindStdio, formValues(written), true
+	return written.Type, formValues(written), true
+}
+
+// fromForm reads a form; a replacement keeps what the form does not ask about.
+func (p *Port) fromForm(c integration.Change) (config.Server, error) {
+	var base []byte
+	if s, ok := p.server(c.Binding); ok && c.Op == integration.OpReplace {
+		base = s.Entry
+	}
+	return serverFromForm(c, base, p.app.env)
 }
 
 // Apply implements integration.Port.
 func (p *Port) Apply(ctx context.Context, c integration.Change) error {
 	switch c.Op {
 	case integration.OpAdd, integration.OpReplace:
-		s, err := serverFromForm(c, p.app.env)
+		s, err := p.fromForm(c)
 		if err != nil {
 			return err
 		}
@@ -108,7 +110,7 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 	if !s.Valid() {
 		return exit.New(exit.Usage, "%w", s.Faults)
 	}
-	_, exists := p.server(s.Name)
+	before, exists := p.entry(s.Name)
 	if exists != (op == integration.OpReplace) {
 		return existence(op, s.Name)
 	}
@@ -117,8 +119,9 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 		return err
 	}
 	if shown && s.Builtin == "" {
-		// The person saw the whole command and confirmed it: that is its pin.
-		if err := p.app.trust.acceptShown(ctx, s, entry{binding: b}.transport(), by); err != nil {
+		// The person saw the whole command or address and confirmed it: that is
+		// its pin.
+		if err := p.app.trust.acceptShown(ctx, entry{s, b}, by); err != nil {
 			return err
 		}
 	}
@@ -128,12 +131,28 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 		operation = mcpadapter.ReplaceBinding{Name: s.Name, Binding: b}
 	}
 	err = p.reconfigure(ctx, by, save, op, s.Name, operation)
-	if err == nil || applied(err) {
-		if save {
-			err = errors.Join(err, p.app.saveServer(s))
-		}
+	switch {
+	case err != nil && !applied(err): // nothing came of it
+		p.restore(s.Name, before, exists)
+	case save:
+		err = errors.Join(err, p.app.saveServer(s))
 	}
 	return err
+}
+
+// restore puts back what a change that was not made had replaced.
+func (p *Port) restore(name string, before entry, existed bool) {
+	if existed {
+		p.put(before)
+		return
+	}
+	p.drop(name)
+}
+
+func (p *Port) drop(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = slices.DeleteFunc(p.list, func(o entry) bool { return o.server.Name == name })
 }
 
 // applied reports whether an error says that the change was made and that the
@@ -192,9 +211,7 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 		return err
 	}
 	if c.Op == integration.OpRemove {
-		p.mu.Lock()
-		p.list = slices.DeleteFunc(p.list, func(o entry) bool { return o.server.Name == c.Binding })
-		p.mu.Unlock()
+		p.drop(c.Binding)
 	} else {
 		p.put(e)
 	}

@@ -5,12 +5,11 @@ import (
 
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/integration"
-	"github.com/looprig/looprig/mcpadapter/pin"
 )
 
 // Preview implements integration.Port.
 func (p *Port) Preview(_ context.Context, c integration.Change) (integration.Preview, error) {
-	s, err := serverFromForm(c, p.app.env)
+	s, err := p.fromForm(c)
 	if err != nil {
 		return integration.Preview{}, err
 	}
@@ -21,13 +20,16 @@ func (p *Port) Preview(_ context.Context, c integration.Change) (integration.Pre
 	if err != nil {
 		return integration.Preview{}, err
 	}
-	fp, err := pin.Launch(entry{binding: b}.transport())
+	fp, err := entry{s, b}.fingerprint()
 	if err != nil {
 		return integration.Preview{}, exit.New(exit.Usage, "%w", err)
 	}
 	out := integration.Preview{Fingerprint: fp.Digest}
 	for _, l := range fp.Lines {
 		out.Facts = append(out.Facts, integration.Fact{Label: l.Label, Value: l.Value})
+	}
+	if s.Endpoint() {
+		out.Warnings = append(out.Warnings, fp.Warnings...)
 	}
 	if fp.Mutable != "" {
 		out.Warnings = append(out.Warnings, fp.Mutable)

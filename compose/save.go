@@ -6,8 +6,6 @@ import (
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/integration"
-	"github.com/looprig/looprig/mcpadapter/pin"
-	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
 // saveServer keeps an added or replaced entry in the home's mcp.json.
@@ -65,16 +63,13 @@ func EditMCP(path string, env config.Env, edit func(*config.MCPFile) error) erro
 	return nil
 }
 
-// acceptShown pins a launch that the person has just seen whole and confirmed.
-func (t *trust) acceptShown(ctx context.Context, s config.Server, launch *stdio.Transport, by string) error {
-	fp, err := pin.Launch(launch)
+// acceptShown pins what the person has just seen whole and confirmed.
+func (t *trust) acceptShown(ctx context.Context, e entry, by string) error {
+	fp, err := e.fingerprint()
 	if err != nil {
-		return exit.New(exit.Usage, "server %s: %w", s.Name, err)
+		return exit.New(exit.Usage, "server %s: %w", e.server.Name, err)
 	}
-	previous := ""
-	if known, ok := t.app.pins.Lookup(s.Name, pin.LayerLaunch); ok && known.Fingerprint != fp.Digest {
-		previous = known.Fingerprint
-	}
-	_, err = t.accept(ctx, s, fp, previous, by)
+	_, previous := check(t.app.pins, e.server.Name, fp)
+	_, err = t.accept(ctx, e.server, fp, previous, by)
 	return err
 }

@@ -128,7 +128,13 @@ func (t terminalSession) RespondGate(ctx context.Context, id string, r gate.Resp
 	return t.app.Session.RespondGate(ctx, id, r)
 }
 
-func (t terminalSession) Gates() []gate.Envelope { return t.app.Session.Gates() }
+func (t terminalSession) Gates() []gate.Envelope {
+	open := t.app.Session.Gates()
+	for i := range open {
+		open[i] = revealed(open[i])
+	}
+	return open
+}
 
 func (t terminalSession) Tools() []tool.Definition {
 	if set := t.app.Session.Tools(t.loop().ID); set != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
-// trust decides whether launches may run: by pins, by the explicit --tofu, or by
+// trust decides whether launches may run and endpoints be contacted: by pins, by the explicit --tofu, or by
 // a gate. Each binding is decided once per definition; Reconnect asks again.
 type trust struct {
 	app *App
@@ -36,7 +36,7 @@ func (t *trust) settle(ctx context.Context) error {
 		if s.Builtin != "" || !s.Enabled || !s.Valid() {
 			continue
 		}
-		d, err := t.ask(ctx, s, e.transport(), func() {})
+		d, err := t.ask(ctx, e, func() {})
 		if err != nil {
 			return err
 		}
@@ -51,25 +51,24 @@ func (t *trust) settle(ctx context.Context) error {
 }
 
 func refused(s config.Server, d mcpadapter.Decision) error {
-	e := exit.New(exit.GateRefused, "server %s is not trusted and was not started: %s", s.Name, d.Reason)
+	w := layerWords[layerOf(s)]
+	e := exit.New(exit.GateRefused, "server %s is not trusted and was not %s: %s", s.Name, w.done, d.Reason)
 	if d.Changed {
-		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not started: its launch now has the fingerprint %s", s.Name, d.Fingerprint)
+		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not %s: its %s now has the fingerprint %s", s.Name, w.done, w.noun, d.Fingerprint)
 	}
 	e.Binding, e.Class = s.Name, "untrusted"
-	if d.Changed && s.Cwd == "" {
+	if d.Changed && s.Cwd == "" && !s.Endpoint() {
 		e.Message += `; its entry names no "cwd", and the directory is part of a launch: it may only have been called from elsewhere`
 	}
 	ways := "in the interface, with --tofu, or with an answer"
 	if d.Changed {
-		ways = "in the interface or with an answer" // --tofu takes no second launch for the first
+		ways = "in the interface or with an answer" // --tofu takes no second fingerprint for the first
 	}
-	return e.WithHint("look at what it runs (looprig mcp get %s), then accept it: %s {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, ways, s.Name, d.Fingerprint)
+	return e.WithHint(w.fact+"; accept it %s {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, ways, s.Name, d.Fingerprint)
 }
 
-const (
-	reasonChanged = "the pinned launch has changed"
-	reasonNobody  = "nobody accepted its launch"
-)
+func reasonChanged(l pin.Layer) string { return "the pinned " + layerWords[l].noun + " has changed" }
+func reasonNobody(l pin.Layer) string  { return "nobody accepted its " + layerWords[l].noun }
 
 // decide is the adapter's question.
 func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadapter.Decision {
@@ -80,41 +79,42 @@ func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadap
 	if ok {
 		return d
 	}
-	s, ok := t.app.Port.server(req.Binding)
-	launch, isStdio := req.Definition.Transport.(*stdio.Transport)
-	if !ok || !isStdio {
+	e, ok := t.app.Port.entry(req.Binding)
+	if !ok {
 		return mcpadapter.Decision{Kind: mcpadapter.Refused, Reason: "the binding is not configured"}
 	}
-	d, err := t.ask(ctx, s, launch, req.Waiting)
+	if e.binding.Server.Transport != req.Definition.Transport {
+		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: "the binding is being replaced"}
+	}
+	d, err := t.ask(ctx, e, req.Waiting)
 	if err != nil {
 		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: err.Error()}
 	}
 	return d
 }
 
-// ask compares the launch with its pin and asks where that does not settle it.
-// The transport is the one that will be dialled, so that what is shown is what
-// is started.
-func (t *trust) ask(ctx context.Context, s config.Server, launch *stdio.Transport, waiting func()) (mcpadapter.Decision, error) {
-	fp, err := pin.Launch(launch)
-	if err != nil {
+// ask compares an entry with its pin and asks where that does not settle it.
+func (t *trust) ask(ctx context.Context, e entry, waiting func()) (mcpadapter.Decision, error) {
+	s := e.server
+	fp, err := e.fingerprint()
+	switch {
+	case err != nil && s.Endpoint():
+		return mcpadapter.Decision{Kind: mcpadapter.Refused, Reason: err.Error()}, nil //nolint:nilerr // it is the reason
+	case err != nil:
 		// What cannot be found cannot be run either: let the start fail with
 		// its own, better error.
 		return mcpadapter.Decision{Kind: mcpadapter.Once, Reason: err.Error()}, nil //nolint:nilerr // see above
 	}
-	previous := ""
-	switch t.app.pins.Check(s.Name, pin.LayerLaunch, fp.Digest) {
+	verdict, previous := check(t.app.pins, s.Name, fp)
+	switch verdict {
 	case pin.IsAccepted:
 		return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, nil
-	case pin.IsRefused: // asked again, so that each run has its refusal on record
-	case pin.Changed:
-		if known, ok := t.app.pins.Lookup(s.Name, pin.LayerLaunch); ok {
-			previous = known.Fingerprint
-		}
 	case pin.Unknown:
 		if t.app.opt.Tofu {
 			return t.accept(ctx, s, fp, "", "tofu")
 		}
+	case pin.Changed:
+	case pin.IsRefused: // asked again, so that each run has its refusal on record
 	}
 	return t.openGate(ctx, s, fp, previous, waiting)
 }
@@ -125,11 +125,12 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 	if previous != "" {
 		typ = event.TypePinChanged
 	}
-	if err := t.publish(ctx, typ, s.Name, fp.Digest, previous, "", false); err != nil {
+	if err := t.publish(ctx, typ, s.Name, fp, previous, "", false); err != nil {
 		return mcpadapter.Decision{}, err
 	}
 	resp, err := t.app.Session.OpenGate(ctx, gate.Request{
 		Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: s.Name}, Prompt: prompt(s, fp, previous),
+		Private: gate.Private{URL: fp.Address()},
 	})
 	if err != nil {
 		return mcpadapter.Decision{}, err
@@ -138,68 +139,74 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 	case resp.Close == "" && resp.Action == gate.ActionAccept:
 		return t.accept(ctx, s, fp, previous, resp.Answerer.ID)
 	case resp.Close == "" && resp.Action == gate.ActionOnce:
-		err := t.publish(ctx, event.TypePinAccepted, s.Name, fp.Digest, previous, resp.Answerer.ID, true)
+		err := t.publish(ctx, event.TypePinAccepted, s.Name, fp, previous, resp.Answerer.ID, true)
 		return mcpadapter.Decision{Kind: mcpadapter.Once, Fingerprint: fp.Digest}, err
 	case resp.Close == "" && resp.Action == gate.ActionRefuse:
 		return t.refuse(ctx, s, fp, previous, resp.Answerer.ID)
 	}
-	d := mcpadapter.Decision{Kind: mcpadapter.Pending, Fingerprint: fp.Digest, Reason: reasonNobody}
+	d := mcpadapter.Decision{Kind: mcpadapter.Pending, Fingerprint: fp.Digest, Reason: reasonNobody(fp.Kind)}
 	if previous != "" {
-		d.Reason, d.Changed = reasonChanged, true
+		d.Reason, d.Changed = reasonChanged(fp.Kind), true
 	}
 	return d, nil
 }
 
 func prompt(s config.Server, fp pin.Fingerprint, previous string) gate.Prompt {
+	w := layerWords[fp.Kind]
 	p := gate.Prompt{
-		Title: fmt.Sprintf("Server %s has not run here before. This is what it would run.", s.Name), Origin: gate.OriginHost,
-		Fingerprint: fp.Digest,
+		Title: fmt.Sprintf(w.first, s.Name), Origin: gate.OriginHost, Target: fp.Origin, Fingerprint: fp.Digest,
 	}
 	if previous != "" {
-		p.Title = fmt.Sprintf("Server %s is not what was accepted. This is what it would run now.", s.Name)
+		p.Title = fmt.Sprintf(w.changed, s.Name)
 		p.Warnings = append(p.Warnings, "the accepted fingerprint was "+previous)
 	}
 	if fp.Mutable != "" {
 		p.Warnings = append(p.Warnings, fp.Mutable)
 	}
+	if fp.Kind == pin.LayerEndpoint {
+		p.Warnings = append(p.Warnings, fp.Warnings...)
+	}
 	for _, l := range fp.Lines {
+		if l.Private() {
+			continue // see revealed
+		}
 		p.Launch = append(p.Launch, gate.Fact{Label: l.Label, Value: l.Value})
 	}
 	return p
 }
 
 func (t *trust) accept(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, by string) (mcpadapter.Decision, error) {
-	if err := t.app.pins.Accept(s.Name, pin.LayerLaunch, fp.Digest, by, t.app.now()); err != nil {
+	if err := t.app.pins.Accept(s.Name, fp.Kind, fp.Digest, by, t.app.now()); err != nil {
 		return mcpadapter.Decision{}, fmt.Errorf("keep the pin of %s: %w", s.Name, err)
 	}
-	err := t.publish(ctx, event.TypePinAccepted, s.Name, fp.Digest, previous, by, false)
+	err := t.publish(ctx, event.TypePinAccepted, s.Name, fp, previous, by, false)
 	return mcpadapter.Decision{Kind: mcpadapter.Accepted, Fingerprint: fp.Digest}, err
 }
 
 func (t *trust) refuse(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, by string) (mcpadapter.Decision, error) {
 	if previous == "" { // the accepted pin of a changed launch stays
-		if err := t.app.pins.Refuse(s.Name, pin.LayerLaunch, fp.Digest, by, t.app.now()); err != nil {
+		if err := t.app.pins.Refuse(s.Name, fp.Kind, fp.Digest, by, t.app.now()); err != nil {
 			return mcpadapter.Decision{}, fmt.Errorf("keep the refusal of %s: %w", s.Name, err)
 		}
 	}
-	err := t.publish(ctx, event.TypePinRefused, s.Name, fp.Digest, previous, by, false)
-	reason := "its launch was refused by " + by
+	err := t.publish(ctx, event.TypePinRefused, s.Name, fp, previous, by, false)
+	reason := "its " + layerWords[fp.Kind].noun + " was refused by " + by
 	if previous != "" {
-		reason = reasonChanged
+		reason = reasonChanged(fp.Kind)
 	}
 	return mcpadapter.Decision{Kind: mcpadapter.Refused, Fingerprint: fp.Digest, Reason: reason, Changed: previous != ""}, err
 }
 
 // publish records a step of a pin's life as an event and a ledger entry.
-func (t *trust) publish(ctx context.Context, typ event.Type, binding, fp, previous, by string, once bool) error {
-	ev := &event.PinChanged{Binding: binding, Layer: string(pin.LayerLaunch), Fingerprint: fp, Previous: previous, By: by, Once: once}
+func (t *trust) publish(ctx context.Context, typ event.Type, binding string, fp pin.Fingerprint, previous, by string, once bool) error {
+	ev := &event.PinChanged{Binding: binding, Layer: string(fp.Kind), Fingerprint: fp.Digest, Previous: previous, By: by, Once: once}
 	ev.Type = typ
 	detail := string(typ)
 	if once {
 		detail += ".once"
 	}
 	return t.app.Session.Publish(ctx, ev, ledger.Draft{
-		Kind: ledger.KindPin, Session: t.app.Session.ID(), Binding: binding, Pin: fp, Answerer: by, Detail: detail,
+		Kind: ledger.KindPin, Session: t.app.Session.ID(), Binding: binding, Pin: fp.Digest, Answerer: by, Detail: detail,
 	})
 }
 

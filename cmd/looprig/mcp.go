@@ -14,7 +14,7 @@ func (c *command) mcp() *cobra.Command {
 	}
 	c.addOutput(list, "text or json (NDJSON, one server a line)")
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show one server's whole entry and launch", Example: "  looprig mcp get files", Args: takes("NAME"),
+		Use: "get NAME", Short: "Show one server's entry, and what it runs or where it is", Example: "  looprig mcp get files", Args: takes("NAME"),
 		RunE: c.do(func(_ *cobra.Command, args []string) error { return c.MCPGet(args[0]) }),
 	}
 	remove := &cobra.Command{
@@ -35,9 +35,10 @@ func (c *command) mcp() *cobra.Command {
 func (c *command) mcpAdd() *cobra.Command {
 	var f cli.MCPAddOptions
 	cmd := &cobra.Command{
-		Use: "add NAME -- COMMAND [ARGS…]", Short: "Add a server to the home's mcp.json and pin its launch",
-		Example: "  looprig mcp add files -- npx -y @modelcontextprotocol/server-filesystem /tmp",
-		Args:    cobra.MinimumNArgs(1),
+		Use: "add NAME (-- COMMAND [ARGS…] | --url URL)", Short: "Add a server to the home's mcp.json and pin its launch or endpoint",
+		Example: "  looprig mcp add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
+			"  looprig mcp add issues --url https://mcp.example.com/mcp --header 'Authorization=Bearer ${ISSUES_TOKEN}'",
+		Args: cobra.MinimumNArgs(1),
 	}
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -50,6 +51,10 @@ func (c *command) mcpAdd() *cobra.Command {
 	l.StringArrayVar(&f.Inherit, "inherit-env", nil, "the `NAME` of a variable to pass on")
 	l.StringVar(&f.Cwd, "cwd", "", "the server's working `DIR`, absolute")
 	l.StringVar(&f.SHA256, "sha256", "", "the executable's SHA-256, checked at each start")
+	l.StringVar(&f.URL, "url", "", "the server's address, `URL`, instead of a command")
+	l.StringArrayVar(&f.Headers, "header", nil, "a header for every request, `NAME=value` (${VAR} is expanded at each start)")
+	l.StringVar(&f.Transport, "transport", "", "http (the default) or sse, for --url")
+	l.BoolVar(&f.Plain, "plain-http", false, "let --url be http:// to another machine, unencrypted")
 	l.BoolVar(&f.Required, "required", false, "a failure at the start stops the session")
 	return cmd
 }

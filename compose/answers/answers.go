@@ -38,13 +38,20 @@ type Rule struct {
 	Submit json.RawMessage
 	// Reason goes to the model with a denial.
 	Reason string
-	// Times bounds how often the rule answers; 0 means always.
+	// Stage, Text and Reply belong to a sampling gate; see samplingAnswer.
+	Stage gate.SamplingStage
+	Text  string
+	Reply string
+	// Times bounds how often the rule answers; 0 means always. The two stages of
+	// one request for the model are one time.
 	Times int
 	// File and Pos are where it was written.
 	File string
 	Pos  doc.Pos
 
 	used int
+	// replies counts the answers to the second stage of sampling gates.
+	replies int
 }
 
 // Set answers gates by rules. It is safe for concurrent use.
@@ -123,7 +130,7 @@ func Read(r *doc.Reader, items []*doc.Node, path string) []Rule {
 	return out
 }
 
-var kinds = []gate.Kind{gate.KindPermission, gate.KindForm, gate.KindConfirm, gate.KindOpenURL, gate.KindUntrustedServer}
+var kinds = []gate.Kind{gate.KindPermission, gate.KindForm, gate.KindConfirm, gate.KindOpenURL, gate.KindUntrustedServer, gate.KindSampling}
 
 func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
 	names := make([]string, len(kinds))
@@ -149,6 +156,7 @@ func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
 		}
 	}
 	a.readAction(o)
+	a.readSampling(o)
 	a.checkConditions(o)
 	o.Done()
 	return a
@@ -158,6 +166,7 @@ func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
 // match, which looks like an answer and is none.
 var conditions = map[string]gate.Kind{
 	"tool": gate.KindPermission, "host": gate.KindOpenURL, "fingerprint": gate.KindUntrustedServer, "reason": gate.KindPermission,
+	"stage": gate.KindSampling, "text": gate.KindSampling, "reply": gate.KindSampling,
 }
 
 func (a *Rule) checkConditions(o *doc.Obj) {
@@ -238,6 +247,9 @@ func (s *Set) Answer(_ context.Context, env gate.Envelope) (gate.Response, bool)
 	if r == nil {
 		return s.byDefault(env)
 	}
+	if env.Kind == gate.KindSampling {
+		return s.samplingAnswer(env, r)
+	}
 	r.used++
 	resp := s.response(r.Action)
 	resp.Reason = r.Reason
@@ -300,7 +312,11 @@ func firstCall(env gate.Envelope) *gate.CallPrompt {
 
 func (s *Set) match(env gate.Envelope, call *gate.CallPrompt) *Rule {
 	for _, r := range s.rules {
-		if r.Times > 0 && r.used >= r.Times {
+		used := r.used
+		if stageOf(env) == gate.SamplingReply {
+			used = r.replies
+		}
+		if r.Times > 0 && used >= r.Times {
 			continue
 		}
 		if r.matches(env, call) {
@@ -322,6 +338,9 @@ func (r *Rule) matches(env gate.Envelope, call *gate.CallPrompt) bool {
 		return false
 	}
 	if r.Host != "" && r.Host != hostOf(env.Prompt.Target) {
+		return false
+	}
+	if r.Stage != "" && r.Stage != stageOf(env) {
 		return false
 	}
 	return r.Fingerprint == "" || r.Fingerprint == env.Prompt.Fingerprint
@@ -385,8 +404,8 @@ func (s *Set) Unused() []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, r := range s.rules {
-		if r.Times > r.used {
-			out = append(out, fmt.Sprintf("%s: this answer was used %d of %d times", r.place(), r.used, r.Times))
+		if used := max(r.used, r.replies); r.Times > used {
+			out = append(out, fmt.Sprintf("%s: this answer was used %d of %d times", r.place(), used, r.Times))
 		}
 	}
 	return out

@@ -31,6 +31,9 @@ func (s *Server) readBehaviour(o *doc.Obj, literal bool) {
 	s.TrustAnnotations = o.Bool("trustAnnotations", false)
 	s.LogLevel = o.OneOf("logLevel", "", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 	s.readLimits(o)
+	if most := max(s.Limits["roots"], DefaultRoots); len(s.Roots) > most {
+		o.Fail("capabilities", "%d roots (limit %d, setting limits.roots)", len(s.Roots), most)
+	}
 }
 
 // Upper bounds of an entry's sampling policy.
@@ -39,7 +42,7 @@ const (
 	MaxSamplingTokens      = 1_000_000
 	MaxSamplingDepth       = 8
 	MaxSamplingConcurrency = 16
-	MaxRoots               = 64
+	DefaultRoots           = 64 // the setting "limits.roots" raises it
 )
 
 func (s *Server) readSampling(o *doc.Obj) {
@@ -54,9 +57,6 @@ func (s *Server) readSampling(o *doc.Obj) {
 
 func (s *Server) readRoots(o *doc.Obj, literal bool) {
 	s.Roots = o.Strings("roots")
-	if len(s.Roots) > MaxRoots {
-		o.Fail("roots", "%d roots (limit %d)", len(s.Roots), MaxRoots)
-	}
 	if literal || o.Failed("roots") {
 		return
 	}
@@ -98,5 +98,7 @@ var LimitMax = map[string]int{
 	"logBytes":           1 << 20,
 	"elicitMessageBytes": 64 << 10, "elicitSchemaBytes": 256 << 10, "elicitFields": 256, "elicitOptions": 1000,
 	"elicitValueBytes": 1 << 20, "elicitPending": 64,
+	"samplingBytes": 16 << 20, "samplingMessages": 4096,
+	"roots": 1024, "subscriptions": 4096, "uriBytes": 64 << 10, "completionBytes": 1 << 20,
 	"queuedNotifications": 100_000, "concurrentRequests": 64,
 }

@@ -93,7 +93,9 @@ func (s *Server) checkHeaders(o *doc.Obj) {
 		fold := strings.ToLower(name)
 		switch value := s.Headers[name]; {
 		case !headerToken(name):
-			o.Fail("headers", "%q cannot be the name of a header", name)
+			// A whole line "Name: value" may have become the name.
+			good, _, _ := strings.Cut(strings.ReplaceAll(name, ":", " "), " ")
+			o.Fail("headers", "%q and what follows cannot be the name of a header", good)
 		case slices.Contains(ownHeaders, fold), strings.HasPrefix(fold, "mcp-"):
 			o.Fail("headers", "the header %s is looprig's own to send", name)
 		case seen[fold] != "":

@@ -55,7 +55,7 @@ func TestEndpointFaults(t *testing.T) {
 		`{"url": "http://mcp.example/${"}`:                                                          `"plainHttp": true`,
 		`{"url": "https://x/", "command": "y"}`:                                                     "url does not belong",
 		`{"type": "http", "url": "https://x/", "env": {"K": "s3cret"}}`:                             "env does not belong",
-		`{"url": "https://x/", "headers": {"a b": "s3cret"}}`:                                       "cannot be the name",
+		`{"url": "https://x/", "headers": {"a: s3cret": "x"}}`:                                      "cannot be the name",
 		`{"url": "https://x/", "headers": {"X": "s3cret\r\nY: 1"}}`:                                 "line break",
 		`{"url": "https://x/", "headers": {"connection": "s3cret"}}`:                                "own to send",
 		`{"url": "https://x/", "headers": {"Mcp-Session-Id": "s3cret"}}`:                            "own to send",

@@ -1,0 +1,96 @@
+package compose
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/mcpadapter/pin"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+)
+
+// Words of a layer: what is trusted, what is done with it, and what it does.
+type words struct {
+	noun, done, fact, first, changed string
+}
+
+var layerWords = map[pin.Layer]words{
+	pin.LayerLaunch: {
+		noun: "launch", done: "started", fact: "looprig mcp get %s shows what it runs",
+		first:   "Server %s has not run here before. This is what it would run.",
+		changed: "Server %s is not what was accepted. This is what it would run now.",
+	},
+	pin.LayerEndpoint: {
+		noun: "endpoint", done: "contacted", fact: "looprig mcp get %s shows where it is",
+		first:   "Server %s has not been contacted from here before. This is where it is.",
+		changed: "Server %s is not where it was accepted. This is where it would be now.",
+	},
+}
+
+// fingerprint is what a person accepts of an entry: how it is started, or where
+// it is reached. It is taken of the transport that will be dialled. Nothing is
+// started and nothing contacted.
+func (e entry) fingerprint() (pin.Fingerprint, error) {
+	if launch, ok := e.binding.Server.Transport.(*stdio.Transport); ok {
+		return pin.Launch(launch)
+	}
+	return pin.Endpoint(addressOf(e.server))
+}
+
+func addressOf(s config.Server) pin.Address {
+	return pin.Address{Kind: s.Type, URL: s.URL, Headers: slices.Sorted(maps.Keys(s.Headers))}
+}
+
+func layerOf(s config.Server) pin.Layer {
+	if s.Endpoint() {
+		return pin.LayerEndpoint
+	}
+	return pin.LayerLaunch
+}
+
+// check says what was decided about a fingerprint. A name whose other layer is
+// accepted is not new: a program that became an address is a change.
+func check(store *pin.Store, name string, fp pin.Fingerprint) (verdict pin.Verdict, previous string) {
+	verdict = store.Check(name, fp.Kind, fp.Digest)
+	switch verdict {
+	case pin.Changed:
+		if known, ok := store.Lookup(name, fp.Kind); ok {
+			previous = known.Fingerprint
+		}
+	case pin.Unknown:
+		if known, ok := store.Lookup(name, otherLayer(fp.Kind)); ok && known.State == pin.Accepted {
+			return pin.Changed, known.Fingerprint
+		}
+	case pin.IsAccepted, pin.IsRefused:
+	}
+	return verdict, previous
+}
+
+func otherLayer(l pin.Layer) pin.Layer {
+	if l == pin.LayerEndpoint {
+		return pin.LayerLaunch
+	}
+	return pin.LayerEndpoint
+}
+
+// revealed puts the whole address before the facts of a question about an
+// endpoint. It is for the eyes of the person who answers: no record has it.
+func revealed(env gate.Envelope) gate.Envelope {
+	if env.Kind == gate.KindUntrustedServer && env.Private.URL != "" {
+		env.Prompt.Launch = append([]gate.Fact{{Label: "address", Value: env.Private.URL}}, env.Prompt.Launch...)
+	}
+	return env
+}
+
+// OriginOf is scheme, host and port of an endpoint, "" for anything else.
+func OriginOf(s config.Server) string {
+	if !s.Endpoint() {
+		return ""
+	}
+	fp, err := pin.Endpoint(addressOf(s))
+	if err != nil {
+		return ""
+	}
+	return fp.Origin
+}
