@@ -41,6 +41,13 @@ type Request struct {
 	System   string
 	Messages []content.Message
 	Tools    []Tool
+	// Sampling says that a server asks, through Once, and no loop.
+	Sampling bool
+	// MaxTokens bounds the message; 0 leaves it to the client, as do a nil
+	// Temperature and no StopSequences.
+	MaxTokens     int
+	Temperature   *float64
+	StopSequences []string
 }
 
 // Tool is a tool as the model sees it.

@@ -25,11 +25,16 @@ var _ model.Client = Client{}
 // Info names the operator.
 func (Client) Info() model.Info { return model.Info{Name: Name, Display: "you (no key)"} }
 
-// Stream answers with the hint.
-func (Client) Stream(ctx context.Context, _ model.Request) iter.Seq2[model.Chunk, error] {
+// Stream answers with the hint. A server's request fails with the code no_reply:
+// the person writes such replies, in the gate.
+func (Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(model.Chunk{}, err)
+			return
+		}
+		if req.Sampling {
+			yield(model.Chunk{}, &model.Error{Code: "no_reply", Message: "there is no model: a person writes the reply"})
 			return
 		}
 		if yield(model.Chunk{Kind: model.ChunkText, Text: Hint}, nil) {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -28,6 +29,10 @@ func TestEverySaidThingGetsTheHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		break // a consumer that stops is not called again
+	}
+	var failed *model.Error
+	if reply, err := model.Once(t.Context(), Client{}, req); !errors.As(err, &failed) || failed.Code != "no_reply" {
+		t.Fatalf("a server got %+v %v", reply, err)
 	}
 	if i := (Client{}).Info(); i.Name != "operator" || i.Display != "you (no key)" {
 		t.Fatalf("%+v", i)

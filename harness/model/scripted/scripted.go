@@ -29,25 +29,31 @@ type Call struct {
 }
 
 // Config holds the replies. Those of a loop that has its own are consumed by
-// that loop alone; all other loops share Replies.
+// that loop alone; all other loops share Replies. Servers that ask for a message
+// of the model consume Sampling, and nothing else.
 type Config struct {
-	Replies []Reply
-	ByLoop  map[string][]Reply
+	Replies  []Reply
+	ByLoop   map[string][]Reply
+	Sampling []Reply
 }
+
+// UnusedSampling is what Unused calls the replies to servers.
+const UnusedSampling = "sampling:"
 
 // Client replays the replies of a Config. It is safe for concurrent use.
 type Client struct {
-	mu     sync.Mutex
-	shared []Reply
-	byLoop map[string][]Reply
-	calls  int
+	mu       sync.Mutex
+	shared   []Reply
+	byLoop   map[string][]Reply
+	sampling []Reply
+	calls    int
 }
 
 var _ model.Client = (*Client)(nil)
 
 // New makes a client. It keeps no reference to the configuration's slices.
 func New(c Config) *Client {
-	out := &Client{shared: append([]Reply(nil), c.Replies...), byLoop: map[string][]Reply{}}
+	out := &Client{shared: append([]Reply(nil), c.Replies...), sampling: append([]Reply(nil), c.Sampling...), byLoop: map[string][]Reply{}}
 	for loop, replies := range c.ByLoop {
 		out.byLoop[loop] = append([]Reply(nil), replies...)
 	}
@@ -58,13 +64,17 @@ func New(c Config) *Client {
 func (*Client) Info() model.Info { return model.Info{Name: Name, Display: "scripted replies"} }
 
 // Unused counts the replies that no step has consumed: those of each loop that
-// has its own by its name, the shared ones by "". Loops without any are absent.
+// has its own by its name, the shared ones by "", those to servers by
+// UnusedSampling. What has none left is absent.
 func (c *Client) Unused() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := map[string]int{}
 	if len(c.shared) > 0 {
 		out[""] = len(c.shared)
+	}
+	if len(c.sampling) > 0 {
+		out[UnusedSampling] = len(c.sampling)
 	}
 	for loop, left := range c.byLoop {
 		if len(left) > 0 {
@@ -74,21 +84,29 @@ func (c *Client) Unused() map[string]int {
 	return out
 }
 
-// take consumes the next reply of a loop and numbers its calls.
-func (c *Client) take(loop string) (Reply, int, bool) {
+// take consumes the next reply for a request and numbers its calls.
+func (c *Client) take(req model.Request) (Reply, int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var r Reply
-	if own, has := c.byLoop[loop]; has {
-		if len(own) == 0 {
-			return Reply{}, 0, false
-		}
-		r, c.byLoop[loop] = own[0], own[1:]
-	} else {
-		if len(c.shared) == 0 {
-			return Reply{}, 0, false
-		}
-		r, c.shared = c.shared[0], c.shared[1:]
+	left := c.shared
+	own, has := c.byLoop[req.Loop]
+	switch {
+	case req.Sampling:
+		left = c.sampling
+	case has:
+		left = own
+	}
+	if len(left) == 0 {
+		return Reply{}, 0, false
+	}
+	r := left[0]
+	switch {
+	case req.Sampling:
+		c.sampling = left[1:]
+	case has:
+		c.byLoop[req.Loop] = left[1:]
+	default:
+		c.shared = left[1:]
 	}
 	first := c.calls
 	c.calls += len(r.Call)
@@ -103,9 +121,9 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 			yield(model.Chunk{}, err)
 			return
 		}
-		r, first, ok := c.take(req.Loop)
+		r, first, ok := c.take(req)
 		if !ok {
-			yield(model.Chunk{}, &model.Error{Code: "no_reply", Message: "the script has no reply left for this step"})
+			yield(model.Chunk{}, &model.Error{Code: "no_reply", Message: exhausted(req)})
 			return
 		}
 		for _, chunk := range chunks(r, first) {
@@ -114,6 +132,13 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 			}
 		}
 	}
+}
+
+func exhausted(req model.Request) string {
+	if req.Sampling {
+		return "the script has no reply left for a server that asks the model"
+	}
+	return "the script has no reply left for this step"
 }
 
 func chunks(r Reply, first int) []model.Chunk {

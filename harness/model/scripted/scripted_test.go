@@ -83,3 +83,27 @@ func TestEndedContextConsumesNothing(t *testing.T) {
 		t.Fatal("a reply is gone")
 	}
 }
+
+// Servers consume their own replies, and a loop of any name never does.
+func TestRepliesToServers(t *testing.T) {
+	t.Parallel()
+	c := New(Config{Replies: []Reply{{Say: "shared"}}, ByLoop: map[string][]Reply{"main": {{Say: "mine"}}}, Sampling: []Reply{{Say: "one"}, {Say: "two"}}})
+	if got := c.Unused(); !maps.Equal(got, map[string]int{"": 1, "main": 1, UnusedSampling: 2}) {
+		t.Fatalf("unused %v", got)
+	}
+	for _, want := range []string{"one", "two"} {
+		if got, err := model.Once(t.Context(), c, model.Request{Loop: "main"}); err != nil || got.Text != want || got.Stop != "end" {
+			t.Fatalf("%+v %v", got, err)
+		}
+	}
+	var failed *model.Error
+	if _, err := model.Once(t.Context(), c, model.Request{}); !errors.As(err, &failed) || failed.Code != "no_reply" {
+		t.Fatalf("%v", err)
+	}
+	if got, err := collect(t, c, "main"); err != nil || got[0].Text != "mine" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if got := c.Unused(); !maps.Equal(got, map[string]int{"": 1}) {
+		t.Fatalf("unused %v", got)
+	}
+}
