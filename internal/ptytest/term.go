@@ -32,6 +32,8 @@ const (
 	// endMark is written after a program has ended, so that the reader knows when
 	// it has seen everything: closing the terminal may lose what is still in it.
 	endMark = "\x00end of output\x00"
+	// markTime is how often the mark is written until it arrives.
+	markTime = 250 * time.Millisecond
 	// stopReply ends the goroutine that answers the program's queries.
 	stopReply = 0xff
 )
@@ -44,6 +46,7 @@ type Term struct {
 	pty    *xpty.UnixPty
 	screen *vt.SafeEmulator
 	before *term.State
+	mute   bool // the program's queries stay unanswered
 
 	mu   sync.Mutex
 	rec  bytes.Buffer
@@ -61,11 +64,23 @@ type Term struct {
 // the test ends.
 func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Term {
 	t.Helper()
+	return start(t, cmd, w, h, false)
+}
+
+// StartMute is Start in a terminal that answers none of the program's queries,
+// as a bare pseudo-terminal does.
+func StartMute(t testing.TB, cmd *exec.Cmd, w, h int) *Term {
+	t.Helper()
+	return start(t, cmd, w, h, true)
+}
+
+func start(t testing.TB, cmd *exec.Cmd, w, h int, mute bool) *Term {
+	t.Helper()
 	p, err := xpty.NewUnixPty(w, h)
 	if err != nil {
 		t.Fatalf("open a terminal: %v", err)
 	}
-	x := &Term{t: t, cmd: cmd, pty: p, screen: vt.NewSafeEmulator(w, h)}
+	x := &Term{t: t, cmd: cmd, pty: p, screen: vt.NewSafeEmulator(w, h), mute: mute}
 	if x.before, err = term.GetState(p.Slave().Fd()); err != nil {
 		t.Fatalf("state of the terminal: %v", err)
 	}
@@ -97,7 +112,7 @@ func (x *Term) read() {
 			}
 			ended := bytes.HasSuffix(x.rec.Bytes(), []byte(endMark))
 			if ended {
-				x.rec.Truncate(x.rec.Len() - len(endMark))
+				x.rec.Truncate(bytes.Index(x.rec.Bytes(), []byte(endMark)))
 				x.done = true
 			}
 			x.mu.Unlock()
@@ -120,7 +135,9 @@ func (x *Term) answer() {
 		if i := bytes.IndexByte(buf[:n], stopReply); i >= 0 || err != nil {
 			return
 		}
-		_, _ = x.pty.Write(buf[:n])
+		if !x.mute {
+			_, _ = x.pty.Write(buf[:n])
+		}
 	}
 }
 
@@ -255,8 +272,12 @@ func (x *Term) drain() {
 	slave := x.pty.Slave()
 	x.after, _ = term.GetState(slave.Fd())
 	x.ended = true
-	_, _ = slave.Write([]byte(endMark))
+	var marked time.Time
 	for deadline := time.Now().Add(drainTime); ; time.Sleep(poll) {
+		if time.Since(marked) > markTime { // a key that sends a signal throws output away
+			_, _ = slave.Write([]byte(endMark))
+			marked = time.Now()
+		}
 		x.mu.Lock()
 		done := x.done
 		x.mu.Unlock()
