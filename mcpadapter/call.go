@@ -119,7 +119,7 @@ func (p *prepared) Invoke(ctx context.Context, call tool.Call) (res tool.Result)
 	if r := rt.unavailable(); r != nil {
 		return tool.Result{Outcome: r.Outcome, Reason: r.Reason, Class: string(protocol.ClassClosed)}
 	}
-	rt.track(call)
+	rt.track(flight{call, depthOf(ctx)})
 	defer rt.untrack(call.ID)
 	inv := client.Invocation{ID: call.ID, Name: p.h.tool.Name, Args: p.args}
 	if call.Progress != nil {
@@ -219,10 +219,17 @@ func (p *prepared) misfit(r *client.Result) string {
 	return ""
 }
 
-func (rt *runtime) track(call tool.Call) {
+// flight is a call that waits for the server; depth counts the requests for the
+// model that it came of.
+type flight struct {
+	call  tool.Call
+	depth int
+}
+
+func (rt *runtime) track(f flight) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	rt.calls[call.ID] = call
+	rt.calls[f.call.ID] = f
 }
 
 func (rt *runtime) untrack(id string) {

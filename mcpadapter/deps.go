@@ -165,6 +165,11 @@ type Deps struct {
 	// Sampling writes messages for servers whose definitions allow it; without
 	// it the capability is not advertised.
 	Sampling Sampler
+	// ContextTokens is the size of the model's context, 0 where it is not known:
+	// client.DiscoveryAuto defers the tools of large catalogs by it.
+	ContextTokens int
+	// Eras keeps what was found of servers beyond the process.
+	Eras Eras
 	// Trust decides on starts; nil accepts.
 	Trust TrustFunc
 	// DigestKey keys the hashes of secret settings in ConfigDigest. Without it

@@ -105,6 +105,13 @@ func bindingDigest(b Binding, key []byte) string {
 	set("freeText", d.FreeText)
 	set("logLevel", d.LogLevel)
 	set("trustAnnotations", strconv.FormatBool(d.TrustAnnotations))
+	if d.Sampling != nil {
+		set("sampling", fmt.Sprintf("%+v", *d.Sampling))
+	}
+	if d.Roots != nil {
+		set("roots", list(d.Roots))
+	}
+	set("discovery", d.Discovery)
 	set("parallel", strconv.FormatBool(d.Parallel))
 	set("transport", d.Transport.Kind())
 	for _, s := range d.Transport.Declared() {

@@ -70,7 +70,8 @@ func (rt *runtime) subject(callID string) gate.Subject {
 	s := gate.Subject{Binding: rt.cfg.Name}
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	if call, ok := rt.calls[callID]; ok && callID != "" {
+	if f, ok := rt.calls[callID]; ok && callID != "" {
+		call := f.call
 		s.Loop, s.Turn, s.Step, s.Call = call.Loop, call.Turn, call.Step, call.ID
 	}
 	return s

@@ -35,6 +35,8 @@ type Manager struct {
 	pump *pump
 
 	installs atomic.Uint64 // numbers the installations on loops
+	tracing  atomic.Bool   // protocol messages are published
+	eras     memory
 
 	change sync.Mutex // held while bindings are started, changed or closed: one at a time
 
@@ -47,6 +49,7 @@ type Manager struct {
 	retiring map[*runtime]struct{}
 	adopters []*Adopter
 	clashes  map[string]bool // told already
+	meters   map[string]*meter
 	ctx      context.Context // ends with the Manager
 	cancel   context.CancelFunc
 }
@@ -57,6 +60,7 @@ type entry struct {
 	rt      *runtime            // nil while it does not run
 	old     *runtime            // the one before, while it retires
 	last    *catalog.Generation // the newest generation of the runs before
+	trail   *trail              // of rt, or of the run before
 	since   time.Time
 	history []integration.History
 }
@@ -85,6 +89,7 @@ func NewManager(bindings []Binding, deps Deps) (*Manager, error) {
 	}
 	m := &Manager{
 		deps: deps, session: deps.SessionID, retiring: map[*runtime]struct{}{}, clashes: map[string]bool{},
+		meters: map[string]*meter{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for _, b := range checked {
@@ -238,7 +243,7 @@ func (m *Manager) launch(e *entry) (*runtime, *BindingFailure) {
 		return nil, &BindingFailure{Binding: cfg.Name, Class: protocol.ClassConfig, Reason: err.Error(), Err: err}
 	}
 	m.mu.Lock()
-	e.rt = rt
+	e.rt, e.trail = rt, rt.trail
 	m.mu.Unlock()
 	rt.start()
 	return rt, nil

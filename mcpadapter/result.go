@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/mcpadapter/client"
 )
@@ -23,24 +25,41 @@ func (e *limitError) Error() string {
 
 // rawBlock is a content block of any kind as a server writes it.
 type rawBlock struct {
-	Type        string  `json:"type"`
-	Text        *string `json:"text"`
-	Data        *string `json:"data"`
-	MIMEType    string  `json:"mimeType"`
-	URI         string  `json:"uri"`
-	Name        string  `json:"name"`
-	Title       string  `json:"title"`
-	Description string  `json:"description"`
-	Resource    *struct {
-		URI      string  `json:"uri"`
-		MIMEType string  `json:"mimeType"`
-		Text     *string `json:"text"`
-		Blob     *string `json:"blob"`
-	} `json:"resource"`
+	Type        string       `json:"type"`
+	Text        *string      `json:"text"`
+	Data        *string      `json:"data"`
+	MIMEType    string       `json:"mimeType"`
+	URI         string       `json:"uri"`
+	Name        string       `json:"name"`
+	Title       string       `json:"title"`
+	Description string       `json:"description"`
+	Resource    *rawResource `json:"resource"`
 	Annotations *struct {
 		Audience []string `json:"audience"`
 		Priority *float64 `json:"priority"`
 	} `json:"annotations"`
+}
+
+// rawResource is what a resource holds: text or a blob.
+type rawResource struct {
+	URI      string  `json:"uri"`
+	MIMEType string  `json:"mimeType"`
+	Text     *string `json:"text"`
+	Blob     *string `json:"blob"`
+}
+
+// block is false for what holds neither or both.
+func (r rawResource) block() (b content.Block, ok bool) {
+	b = content.Block{Kind: content.KindResource, URI: r.URI, MIME: r.MIMEType}
+	switch {
+	case (r.Text == nil) == (r.Blob == nil):
+		return b, false
+	case r.Text != nil:
+		b.Text = *r.Text
+		return b, true
+	}
+	ok = decodeData(&b, r.Blob)
+	return b, ok
 }
 
 // totals adds up what one result holds.
@@ -69,6 +88,10 @@ func (s *totals) add(b content.Block, lim client.Limits) error {
 	if s.text > lim.TextBytes {
 		return &limitError{"text", s.text, lim.TextBytes, "limits.textBytes"}
 	}
+	return s.binaryOf(b, lim)
+}
+
+func (s *totals) binaryOf(b content.Block, lim client.Limits) error {
 	if b.Data == nil {
 		return nil
 	}
@@ -85,9 +108,36 @@ func (s *totals) add(b content.Block, lim client.Limits) error {
 	return nil
 }
 
+// mapResources turns the contents of a resource into blocks, under the limits of
+// a result.
+func mapResources(raw []json.RawMessage, lim client.Limits) ([]content.Block, error) {
+	if len(raw) > lim.Blocks {
+		return nil, &limitError{"content blocks", len(raw), lim.Blocks, "limits.blocks"}
+	}
+	var sum totals
+	out := []content.Block{}
+	for _, r := range raw {
+		b := content.Block{}
+		var in rawResource
+		ok := jsonv2.Unmarshal(r, &in) == nil
+		if ok {
+			b, ok = in.block()
+		}
+		if !ok {
+			b = unknownBlock(r, "resource")
+		}
+		if err := sum.add(b, lim); err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// mapBlock reads one block. Member names count as they are written.
 func mapBlock(raw json.RawMessage) content.Block {
 	var in rawBlock
-	if err := json.Unmarshal(raw, &in); err != nil {
+	if err := jsonv2.Unmarshal(raw, &in); err != nil {
 		return unknownBlock(raw, "")
 	}
 	b, ok := in.block()
@@ -117,17 +167,10 @@ func (in rawBlock) block() (b content.Block, ok bool) {
 			Name: in.Name, Title: in.Title, Description: in.Description,
 		}, in.URI != ""
 	case "resource":
-		r := in.Resource
-		if r == nil || (r.Text == nil) == (r.Blob == nil) {
+		if in.Resource == nil {
 			return b, false
 		}
-		b = content.Block{Kind: content.KindResource, URI: r.URI, MIME: r.MIMEType}
-		if r.Text != nil {
-			b.Text = *r.Text
-			return b, true
-		}
-		ok = decodeData(&b, r.Blob)
-		return b, ok
+		return in.Resource.block()
 	}
 	return b, false
 }

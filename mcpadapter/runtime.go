@@ -2,7 +2,6 @@ package mcpadapter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +38,9 @@ type runtime struct {
 	cfg Binding
 	cl  *client.Client
 
+	trail *trail
+	meter *meter
+
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -53,8 +55,8 @@ type runtime struct {
 	gone     string              // why the binding was withdrawn, "" while it is not
 	silent   bool                // another runtime speaks for the binding now
 	defs     definitions
-	calls    map[string]tool.Call // in flight, by id
-	pending  int                  // open questions
+	calls    map[string]flight // in flight, by id
+	pending  int               // open questions
 	waiting  map[string]chan struct{}
 	ended    chan struct{} // closed when a retired runtime is closed
 }
@@ -62,11 +64,17 @@ type runtime struct {
 func newRuntime(m *Manager, id uint64, cfg Binding, last *catalog.Generation) (*runtime, error) {
 	rt := &runtime{
 		m: m, id: id, cfg: cfg, ask: make(chan chan<- error), first: make(chan struct{}), ended: make(chan struct{}),
-		calls: map[string]tool.Call{}, waiting: map[string]chan struct{}{},
+		calls: map[string]flight{}, waiting: map[string]chan struct{}{}, trail: &trail{}, meter: m.meter(cfg.Name),
 	}
-	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash(), Last: last}
+	if tr := cfg.Server.Transport; tr != nil {
+		rt.trail.mask = newMasker(tr.Declared())
+	}
+	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash(), Last: last, Eras: era{rt}}
 	if m.deps.Gates != nil {
 		deps.Elicit = rt.elicit
+	}
+	if rt.maySample() {
+		deps.Sample = rt.sample
 	}
 	cl, err := client.New(cfg.Server, deps)
 	if err != nil {
@@ -202,8 +210,10 @@ func (rt *runtime) observer() client.Observer {
 		Stderr: func(line string) {
 			rt.m.pump.event(&event.BindingStderr{Header: rt.m.header(rt.cfg), Binding: name, Line: line})
 		},
-		Log: func(level, logger string, data json.RawMessage) {
-			rt.m.pump.event(&event.BindingLog{Header: rt.m.header(rt.cfg), Binding: name, Level: level, Logger: logger, Data: data})
+		Log:   rt.logged,
+		Trace: rt.traced,
+		Updated: func(uri string) {
+			rt.m.pump.event(&event.ResourceUpdated{Header: rt.m.header(rt.cfg), Binding: name, URI: uri})
 		},
 		Notice:         func(code, level, text string) { rt.notice(code, Level(level), nil, "%s", text) },
 		ElicitComplete: rt.elicitComplete,

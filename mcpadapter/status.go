@@ -45,6 +45,7 @@ func status(e entry, adopters []*Adopter) integration.Binding {
 	case cfg.Fault != nil:
 		b.State, b.Code, b.Reason, b.Position = integration.StateInvalid, codeInvalid, cfg.Fault.Text, cfg.Fault.Position
 	case e.rt != nil:
+		b.SamplingTokens = e.rt.meter.used()
 		e.rt.status(&b, adopters)
 	case cfg.Disabled:
 		b.State, b.Code = integration.StateDisabled, codeDisabled
@@ -85,6 +86,7 @@ func (rt *runtime) status(b *integration.Binding, adopters []*Adopter) {
 		b.Warnings = append(b.Warnings, probeNote(st.Probe))
 	}
 	b.Tolerances = slices.Clone(st.Tolerances)
+	b.Subscriptions = rt.cl.Subscriptions()
 	if g := st.Generation; g != nil {
 		rt.countCatalog(b, g, adopters)
 	}
@@ -98,6 +100,9 @@ func (rt *runtime) countCatalog(b *integration.Binding, g *catalog.Generation, a
 		if rt.withheld(t) == "" {
 			b.Tools++
 		}
+	}
+	if rt.deferred(g) {
+		b.Deferred = b.Tools
 	}
 	b.Prompts, b.Resources, b.Templates = len(g.Prompts), len(g.Resources), len(g.Templates)
 	b.Warnings = append(b.Warnings, g.Warnings...)

@@ -157,6 +157,7 @@ func (rt *runtime) define(gen *catalog.Generation) []tool.Definition {
 	if srv.Builtin {
 		trust = tool.TrustBuiltin
 	}
+	deferred := rt.deferred(gen)
 	var out []tool.Definition
 	for _, t := range gen.Tools {
 		if rt.withheld(t) != "" {
@@ -168,7 +169,7 @@ func (rt *runtime) define(gen *catalog.Generation) []tool.Definition {
 			Hints: t.Hints, HintsTrusted: srv.TrustAnnotations,
 			Identity: ToolIdentity{Binding: rt.cfg.Name, Tool: t.Name}.Neutral(),
 			Digest:   t.Digest, Generation: gen.Number, Trust: trust, Pin: rt.decision.Fingerprint,
-			Parallel: srv.Parallel, Tokens: t.Tokens,
+			Parallel: srv.Parallel, Tokens: t.Tokens, Deferred: deferred,
 			Handler: &handler{rt: rt, tool: t},
 		})
 	}

@@ -119,7 +119,7 @@ func (conn *connection) options() protocol.Options {
 		opt.Handlers.Elicit = conn.elicit
 	}
 	if c.def.Sampling != nil && c.deps.Sample != nil {
-		opt.Handlers.Sample = conn.sample
+		opt.Handlers.Sample, opt.SamplingTools = conn.sample, c.def.Sampling.Tools
 	}
 	return opt
 }

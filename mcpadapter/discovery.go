@@ -1,0 +1,40 @@
+package mcpadapter
+
+import (
+	"github.com/looprig/looprig/mcpadapter/catalog"
+	"github.com/looprig/looprig/mcpadapter/client"
+)
+
+// Where client.DiscoveryAuto stops giving every definition to the model. Either
+// bound is enough.
+const (
+	// EagerTools is how many tools of one binding a model gets unasked.
+	EagerTools = 20
+	// EagerContextPercent is what they may cost of the model's context.
+	EagerContextPercent = 5
+	// EagerTokens stands in for that where the context's size is not known.
+	EagerTokens = 10_000
+)
+
+// deferred reports whether a model has to search for the tools of a generation
+// before it can call them.
+func (rt *runtime) deferred(gen *catalog.Generation) bool {
+	switch rt.cfg.Server.Discovery {
+	case client.DiscoveryEager:
+		return false
+	case client.DiscoveryLazy:
+		return true
+	}
+	tools, tokens := 0, 0
+	for _, t := range gen.Tools {
+		if rt.withheld(t) == "" {
+			tools++
+			tokens += t.Tokens
+		}
+	}
+	most := EagerTokens
+	if n := rt.m.deps.ContextTokens; n > 0 {
+		most = n * EagerContextPercent / 100
+	}
+	return tools > EagerTools || tokens > most
+}
