@@ -98,6 +98,8 @@ func (f *Form) KeyHint() string {
 	switch {
 	case fl.broken:
 		return ""
+	case f.offered() != nil:
+		return "↓ suggestions"
 	case fl.f.Kind == form.KindBoolean:
 		return "y/n or space"
 	case fl.f.Kind == form.KindChoice:

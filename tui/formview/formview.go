@@ -75,6 +75,7 @@ type Form struct {
 	fault  []string // what is wrong with the whole answer
 	value  json.RawMessage
 	head   head
+	offer  suggestions
 }
 
 // New opens a form. It fails with ErrNoFields.
@@ -114,6 +115,9 @@ func (f *Form) Object() json.RawMessage { return f.value }
 // Key handles a key press.
 func (f *Form) Key(k tea.KeyPressMsg) Outcome {
 	id, _ := f.o.Keys.Match(k, keymap.Form)
+	if f.suggestKey(k, id) {
+		return Open
+	}
 	switch id {
 	case keymap.FormCancel:
 		return Cancelled

@@ -215,7 +215,7 @@ func (f *Form) focused(fl *field, w int) []string {
 	if fl.err != "" {
 		out = append(out, errorLine(th, fl.err, w))
 	}
-	return out
+	return append(out, f.suggestLines(w)...)
 }
 
 // describe shows a server's text about a field, in the gutter, a few lines of it.
