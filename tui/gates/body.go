@@ -44,8 +44,9 @@ func (g *Gate) body(w int) []string {
 func (g *Gate) lay(w int) []string {
 	p, th := g.env.Prompt, g.o.Theme
 	out := make([]string, 0, 16)
-	for _, l := range cells.Wrap(string(safetext.ToLine(p.Title)), w) {
-		out = append(out, th.Bold.Render(l))
+	// Who asks for a message of the model is in the upper edge.
+	if g.env.Kind != gate.KindSampling {
+		out = append(out, styled(th.Bold, cells.Wrap(string(safetext.ToLine(p.Title)), w))...)
 	}
 	for _, warning := range p.Warnings {
 		out = append(out, styled(th.Warn, cells.Wrap(theme.SymbolWarn+" "+string(safetext.ToLine(warning)), w))...)
@@ -60,6 +61,8 @@ func (g *Gate) lay(w int) []string {
 		}
 	case gate.KindOpenURL:
 		out = append(out, g.address(w)...)
+	case gate.KindSampling:
+		out = append(out, g.sampling(w)...)
 	case gate.KindUntrustedServer:
 		out = append(out, "")
 		for _, f := range p.Launch {

@@ -84,6 +84,8 @@ type Gate struct {
 	writing bool // the reason of a denial is being written
 	reason  []rune
 	cache   bodyCache
+	edit    *editor // of a sampling gate, once something is written
+	editing bool    // keys go to it
 }
 
 // New puts a gate on the screen.
@@ -92,6 +94,8 @@ func New(o Options) *Gate {
 	switch g.env.Kind {
 	case gate.KindForm:
 		g.openForm()
+	case gate.KindSampling:
+		g.openSampling()
 	case gate.KindPermission:
 		g.checked = make([]bool, len(g.env.Prompt.Calls))
 		careful := false
@@ -134,6 +138,9 @@ func (g *Gate) SetTheme(th *theme.Theme) {
 	g.cache = bodyCache{}
 	if g.form != nil {
 		g.form.SetTheme(th)
+	}
+	if g.edit != nil {
+		g.edit.setTheme(th)
 	}
 }
 
@@ -199,18 +206,25 @@ func (g *Gate) Key(k tea.KeyPressMsg, now time.Time) Action {
 		return g.urlKey(k)
 	case gate.KindUntrustedServer:
 		return g.serverKey(k)
+	case gate.KindSampling:
+		return g.samplingKey(k)
 	default:
 	}
 	return g.confirmKey(k)
 }
 
-// Paste goes to the form or to the reason of a denial; it never answers.
+// Paste goes to the form, the reason of a denial or the text that is being
+// edited; it never answers.
 func (g *Gate) Paste(text string, now time.Time) {
 	if g.absorbs(now) {
 		return
 	}
 	if g.form != nil {
 		g.form.Paste(text)
+		return
+	}
+	if g.editing {
+		g.fault = g.edit.paste(text)
 		return
 	}
 	if g.writing {

@@ -43,7 +43,7 @@ func (g *Gate) View(w, h int, now time.Time, pos, total int) []string {
 }
 
 func (g *Gate) question(w, h int) []string {
-	foot := g.foot(w)
+	foot := g.foot(w, h)
 	room := max(h-len(foot), 1)
 	lines := append([]string(nil), g.pager.View(g.o.Theme, g.body(w), w, room)...)
 	if len(foot) > 0 && len(lines)+len(foot) < h {
@@ -53,7 +53,7 @@ func (g *Gate) question(w, h int) []string {
 }
 
 // foot is what the person chooses from, and what went wrong.
-func (g *Gate) foot(w int) []string {
+func (g *Gate) foot(w, h int) []string {
 	th := g.o.Theme
 	var out []string
 	switch {
@@ -63,6 +63,8 @@ func (g *Gate) foot(w int) []string {
 	case g.env.Kind == gate.KindPermission && !g.full:
 		out = append(out, g.rows(w)...)
 	case g.env.Kind == gate.KindPermission:
+	case g.env.Kind == gate.KindSampling:
+		out = append(out, g.samplingFoot(w, h)...)
 	default:
 		out = append(out, g.buttons(w)...)
 	}
@@ -155,7 +157,7 @@ func (g *Gate) buttons(w int) []string {
 func (g *Gate) title(pos, total, w int) string {
 	kind := map[gate.Kind]string{
 		gate.KindPermission: "permission", gate.KindForm: "form", gate.KindConfirm: "confirm",
-		gate.KindOpenURL: "open url", gate.KindUntrustedServer: "untrusted server",
+		gate.KindOpenURL: "open url", gate.KindUntrustedServer: "untrusted server", gate.KindSampling: "sampling",
 	}[g.env.Kind]
 	if g.form == nil && g.env.Kind == gate.KindForm {
 		kind = "confirm"
@@ -165,6 +167,9 @@ func (g *Gate) title(pos, total, w int) string {
 		end = fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len()) + end
 	}
 	about := About(g.env)
+	if g.env.Kind == gate.KindSampling {
+		about = samplingAbout(g.env)
+	}
 	if room := w - cells.Width(kind) - cells.Width(end) - 3; about != "" && room > 3 {
 		return kind + " · " + cells.Cut(about, room) + end
 	}
@@ -211,6 +216,8 @@ func (g *Gate) hint(now time.Time, w int) string {
 		return left + k.Hint("permission.full=all arguments", "permission.minimise=minimise") + " · ↑↓ choose · j/k scroll"
 	case g.env.Kind == gate.KindOpenURL:
 		return left + k.Hint("open_url.full=full address", "gate.oldest=minimise")
+	case g.env.Kind == gate.KindSampling:
+		return g.samplingHint(left, w)
 	case g.env.Kind == gate.KindUntrustedServer:
 		return left + k.Hint("server.minimise=minimise") + " · j/k scroll"
 	}
