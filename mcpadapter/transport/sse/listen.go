@@ -1,0 +1,126 @@
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
+)
+
+// listen reads the stream to its end.
+func (c *Conn) listen() {
+	for {
+		event, err := c.events.Next()
+		if err != nil {
+			c.fail(streamEnd(err))
+			return
+		}
+		if event.Torn {
+			continue // half an event is none; the end follows
+		}
+		frame, ok := c.frame(event)
+		if ok && !c.push(frame) {
+			return
+		}
+		if c.cause.Load() != nil {
+			return
+		}
+	}
+}
+
+// streamEnd is the typed error of the stream's end.
+func streamEnd(err error) error {
+	var exchange *httpguard.ExchangeError
+	var guard *wire.GuardError
+	switch {
+	case errors.Is(err, io.EOF):
+		return lost("the event stream ended", nil)
+	case errors.As(err, &guard):
+		return guard
+	case errors.As(err, &exchange):
+		return lost(exchange.Reason, exchange)
+	}
+	return lost("an event over the limit did not end", err)
+}
+
+// frame makes a frame of an event; there is none in events that carry nothing,
+// are of other types, or are not JSON.
+func (c *Conn) frame(event httpguard.Event) (wire.Frame, bool) {
+	if event.Type != "message" {
+		return wire.Frame{}, false
+	}
+	if event.Oversize != nil {
+		return wire.Frame{Oversize: event.Oversize}, true
+	}
+	data := bytes.Trim(event.Data, " \t\r\n")
+	switch {
+	case len(data) == 0:
+		return wire.Frame{}, false
+	case len(data) > c.limit: // the stream's limit is wider while there is no endpoint
+		return wire.Frame{Oversize: &wire.Oversize{Size: int64(len(data)), Limit: c.limit}}, true
+	case isFrame(data):
+		return wire.Frame{Data: data}, true
+	}
+	c.heardNoise(data)
+	return wire.Frame{}, false
+}
+
+func (c *Conn) heardNoise(data []byte) {
+	c.mu.Lock()
+	c.noise++
+	count := c.noise
+	c.mu.Unlock()
+	if c.opt.Noise != nil {
+		c.opt.Noise(data[:min(len(data), wire.MaxStderrLine)])
+	}
+	if count > c.noiseLimit {
+		c.fail(&wire.NoiseError{Lines: count, Limit: c.noiseLimit})
+	}
+}
+
+// parserDepth is how deep the JSON parser follows.
+const parserDepth = 10_000
+
+// isFrame reports whether data is one JSON object or array. What is nested
+// deeper than the parser follows passes when its brackets match, so that the
+// request that it answers fails instead of waiting.
+func isFrame(data []byte) bool {
+	if data[0] != '{' && data[0] != '[' {
+		return false
+	}
+	if jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return true
+	}
+	deepest, matched := nesting(data)
+	return matched && deepest >= parserDepth
+}
+
+// nesting measures brackets outside of strings: the depth, and whether they
+// are closed exactly once, at the end.
+func nesting(data []byte) (deepest int, matched bool) {
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			if depth--; depth <= 0 {
+				return deepest, depth == 0 && i == len(data)-1
+			}
+		}
+	}
+	return deepest, false
+}
