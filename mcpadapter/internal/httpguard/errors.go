@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
@@ -22,7 +23,8 @@ const (
 	Unreachable Kind = iota + 1
 	// Broken: the connection ended before the answer did.
 	Broken
-	// Slow: the headers, or the rest of a frame, did not come in time.
+	// Slow: a connection, the headers or the rest of a frame did not come in
+	// time.
 	Slow
 	// Malformed: what came is no HTTP answer within the limits.
 	Malformed
@@ -98,6 +100,8 @@ func sort(err error, connected bool) (Kind, string) {
 		out    interface{ Timeout() bool }
 	)
 	switch {
+	case !connected && errors.As(err, &out) && out.Timeout():
+		return Slow, "no connection in time"
 	case errors.As(err, &name):
 		return Unreachable, "the server's name cannot be resolved"
 	case errors.As(err, &record):
@@ -106,19 +110,26 @@ func sort(err error, connected bool) (Kind, string) {
 		return Unreachable, "the TLS handshake failed"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Unreachable, "the server refused the connection"
-	case !connected && errors.As(err, &out) && out.Timeout():
-		return Unreachable, "no connection in time"
 	case errors.As(err, &op) && op.Op == "dial", !connected:
 		return Unreachable, "the server cannot be reached"
 	case errors.As(err, &out) && out.Timeout():
 		return Slow, errHeadersLate.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.As(err, &op):
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.As(err, &op), endsConnection(err.Error()):
 		return Broken, "the server closed the connection"
 	}
-	// The connection died in a way that net/http describes with text alone, or
-	// the answer is not HTTP: in both cases nothing more is to be had from it.
 	return Malformed, "no valid HTTP answer"
+}
+
+// endsConnection recognises the ends of a connection that net/http tells in
+// text alone.
+func endsConnection(text string) bool {
+	for _, known := range []string{"server closed idle connection", "client connection lost", "connection force closed", "GOAWAY", "stream error: "} {
+		if strings.Contains(text, known) {
+			return true
+		}
+	}
+	return false
 }
 
 // certificateFault names what is wrong with the server's certificate, "" for

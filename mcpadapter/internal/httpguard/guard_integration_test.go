@@ -483,7 +483,9 @@ func TestNoCanary(t *testing.T) {
 			fmt.Fprint(w, "canary")
 		}
 	})
-	secret := func(base string) string { return strings.Replace(base, "http://", "http://canary:canary@", 1) + "/canary" }
+	secret := func(base string) string {
+		return strings.Replace(base, "http://", "http://canary:canary@", 1) + "/canary"
+	}
 	for _, base := range []string{secret(gone.URL), secret(s.URL) + "/away", secret(s.URL) + "/encoding", secret(s.URL) + "/late", secret(s.URL) + "/short", secret("http://canary.invalid:1")} {
 		c := client(t, base+"?canary=canary", func(c *Config) {
 			c.Header = http.Header{"X-Key": {"canary"}}

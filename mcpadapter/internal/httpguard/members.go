@@ -119,6 +119,14 @@ func (m *members) endMember() {
 	m.text, m.name, m.isValue, m.lost = m.text[:0], "", false, false
 }
 
+// Peek finds the raw id, where there is exactly one and it is a string or a
+// number, and the method of one frame, without judging the frame.
+func Peek(frame []byte) (id []byte, method string) {
+	var m members
+	m.write(frame)
+	return m.result()
+}
+
 // result is the raw id, where there is exactly one and it is a string or a
 // number, and the method.
 func (m *members) result() (id []byte, method string) {
