@@ -85,7 +85,7 @@ type Limits struct {
 	ElicitSchemaBytes   int           // 16 KiB
 	RequestStateBytes   int           // 64 KiB
 	RoundTrips          int           // 10 rounds of one multi-round-trip call
-	InputRequests       int           // 8 input requests in one round, and 8 pending of each kind
+	InputRequests       int           // 8 input requests in one round, and 8 pending elicitations
 	QueuedNotifications int           // 1024; oldest dropped, counted
 	ConcurrentRequests  int           // 8
 	MalformedFrames     int           // 100 before the connection fails typed

@@ -16,10 +16,11 @@ const (
 	// annotation is the schema keyword with which a tool asks for an argument
 	// to be repeated in a header (2026-07-28, Streamable HTTP).
 	annotation = "x-mcp-header"
-	// maxMirrors bounds the annotations of one tool, maxMirroredTools the tools
-	// whose annotations are kept.
+	// maxMirrors and maxMirrorBytes bound the annotations of one tool,
+	// maxMirroredBytes those that are kept of all tools.
 	maxMirrors       = 64
-	maxMirroredTools = 4096
+	maxMirrorBytes   = 16 << 10
+	maxMirroredBytes = 2 << 20
 	// maxMirroredSchema bounds the schema that is searched for annotations; a
 	// larger one is refused by the catalog anyway.
 	maxMirroredSchema = 256 << 10
@@ -28,6 +29,8 @@ const (
 	maxHeaderValues = 32 << 10
 	maxSafeInteger  = 1<<53 - 1
 )
+
+const tooManyHeaders = "too many headers are asked for"
 
 // mirror is one annotated argument: its header and the path to its value.
 type mirror struct {
@@ -42,11 +45,13 @@ type mirrors struct {
 	// last two is forgotten.
 	round int
 	tools map[string]mirrored
+	size  int
 }
 
 type mirrored struct {
 	round int
 	list  []mirror
+	size  int
 }
 
 // begin is called for the first page of a listing.
@@ -56,24 +61,46 @@ func (m *mirrors) begin() {
 	m.round++
 	for name, t := range m.tools {
 		if t.round < m.round-1 {
-			delete(m.tools, name)
+			m.drop(name)
 		}
 	}
 }
 
-func (m *mirrors) put(tool string, list []mirror) {
+func (m *mirrors) drop(tool string) {
+	m.size -= m.tools[tool].size
+	delete(m.tools, tool)
+}
+
+// put keeps the annotations of a tool in the place of earlier ones; false says
+// that there is no room for them.
+func (m *mirrors) put(tool string, list []mirror) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.drop(tool)
 	if len(list) == 0 {
-		delete(m.tools, tool)
-		return
+		return true
+	}
+	size := len(tool) + mirrorSize(list)
+	if m.size+size > maxMirroredBytes {
+		return false
 	}
 	if m.tools == nil {
 		m.tools = map[string]mirrored{}
 	}
-	if _, known := m.tools[tool]; known || len(m.tools) < maxMirroredTools {
-		m.tools[tool] = mirrored{m.round, list}
+	m.tools[tool] = mirrored{m.round, list, size}
+	m.size += size
+	return true
+}
+
+// mirrorSize is about what a list of annotations takes.
+func mirrorSize(list []mirror) (size int) {
+	for _, m := range list {
+		size += len(m.header) + 64
+		for _, part := range m.path {
+			size += len(part) + 16
+		}
 	}
+	return size
 }
 
 func (m *mirrors) of(tool string) []mirror {
@@ -100,13 +127,14 @@ func (s *Session) screen(page *Page, first bool) {
 		f, _ := tap.Object(item)
 		name, _ := tap.String(f.Get("name"))
 		list, fault := annotations(f.Get("inputSchema"))
+		if !s.mirrors.put(name, list) {
+			fault = "all tools together ask for more headers than are kept"
+		}
 		if fault != "" {
 			page.Excluded = append(page.Excluded, Excluded{Name: bounded(name, maxIDBytes), Reason: fault})
-			list = nil
-		} else {
-			kept = append(kept, item)
+			continue
 		}
-		s.mirrors.put(name, list)
+		kept = append(kept, item)
 	}
 	page.Items = kept
 }
@@ -119,6 +147,9 @@ func annotations(schema json.RawMessage) (list []mirror, fault string) {
 	}
 	w := walk{seen: map[string]bool{}}
 	w.schema(schema, nil, true)
+	if w.fault == "" && mirrorSize(w.list) > maxMirrorBytes {
+		w.fault = tooManyHeaders
+	}
 	if w.fault != "" {
 		return nil, w.fault
 	}
@@ -184,7 +215,7 @@ func (w *walk) annotated(value, kind json.RawMessage, path []string, reachable b
 	case w.seen[lower]:
 		w.fault = "a header is asked for twice"
 	case len(w.list) >= maxMirrors:
-		w.fault = "too many headers are asked for"
+		w.fault = tooManyHeaders
 	default:
 		w.seen[lower] = true
 		w.list = append(w.list, mirror{header, path})

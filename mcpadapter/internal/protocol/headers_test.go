@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
 )
 
 func TestHeaderAnnotations(t *testing.T) {
@@ -159,4 +161,59 @@ func TestHeaderMismatchListsAgainAndRetriesOnce(t *testing.T) {
 	if wantClass(t, err, ClassRemote); calls.Load() != 1 {
 		t.Fatalf("%d calls", calls.Load())
 	}
+}
+
+func TestAnnotationsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("h", 200)
+	list := make([]mirror, 0, maxMirrors)
+	for i := range maxMirrors {
+		list = append(list, mirror{fmt.Sprint(long, i), []string{long}})
+	}
+	var m mirrors
+	refused := 0
+	for i := range 1000 {
+		if !m.put(fmt.Sprint(i), list) {
+			refused++
+		}
+	}
+	if m.size > maxMirroredBytes || refused == 0 || len(m.tools) != 1000-refused {
+		t.Fatalf("%d bytes of %d tools, %d refused", m.size, len(m.tools), refused)
+	}
+	for range 3 { // what is not listed any more makes room
+		m.begin()
+	}
+	if m.size != 0 || len(m.tools) != 0 || !m.put("x", list) || m.of("x") == nil {
+		t.Fatalf("%d bytes of %d tools", m.size, len(m.tools))
+	}
+	schema := `{"properties":{"` + strings.Repeat("p", maxMirrorBytes) + `":{"type":"string","x-mcp-header":"A"}}}`
+	if _, fault := annotations(json.RawMessage(schema)); fault != tooManyHeaders {
+		t.Fatal(fault)
+	}
+}
+
+// FuzzAnnotations reads whatever a tool may declare: nothing panics, and what
+// is valid is a list of headers that HTTP can carry.
+func FuzzAnnotations(f *testing.F) {
+	f.Add([]byte(`{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}`), []byte(`{"a":"x"}`))
+	f.Add([]byte(`{"properties":{"a":{"properties":{"b":{"type":["null","integer"],"\u0078-mcp-header":"B"}}}}}`), []byte(`{"a":{"b":1e2}}`))
+	f.Add([]byte(`{"allOf":[{"x-mcp-header":"A"}],"items":[[[]]]}`), []byte(`{}`))
+	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		bounds := DefaultLimits().withDefaults().bounds()
+		if tap.Check(schema, bounds) != nil || tap.Check(args, bounds) != nil {
+			return
+		}
+		list, fault := annotations(schema)
+		if fault != "" && list != nil || len(list) > maxMirrors {
+			t.Fatalf("%v, %q", list, fault)
+		}
+		s := &Session{}
+		s.mirrors.put("t", list)
+		params, _ := s.headerParams("op", "t", args)
+		for _, p := range params {
+			if !isToken(p.Name) {
+				t.Fatalf("%q", p.Name)
+			}
+		}
+	})
 }

@@ -45,6 +45,8 @@ const (
 	// maxIDBytes bounds the id of a server's request, an elicitation id and a
 	// method name.
 	maxIDBytes = 1 << 10
+	// maxCapabilities bounds what a server declares of itself.
+	maxCapabilities = 64 << 10
 	// maxErrorDetail and maxErrorData bound what is kept of a remote error.
 	maxErrorDetail = 8 << 10
 	maxErrorData   = 256 << 10

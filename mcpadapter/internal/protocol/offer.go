@@ -106,7 +106,9 @@ func (h *handshake) initializeParams(offer string) (json.RawMessage, error) {
 func (h *handshake) take(op, revision string, fields tap.Fields, server json.RawMessage) *Error {
 	s := h.s
 	info := Info{Revision: revision, Capabilities: json.RawMessage(`{}`)}
-	if caps := fields.Get("capabilities"); tap.IsObject(caps) {
+	if caps := fields.Get("capabilities"); len(caps) > maxCapabilities {
+		return &Error{Class: ClassOverLimit, Op: op, Message: "the capabilities are too large", Sent: true, Size: int64(len(caps)), Limit: maxCapabilities, Setting: settingFixed}
+	} else if tap.IsObject(caps) {
 		info.Capabilities = bytes.Clone(caps)
 	} else if caps == nil || tap.IsNull(caps) {
 		s.mail.tolerate(toleratedNoCaps, "")
@@ -123,12 +125,23 @@ func (h *handshake) take(op, revision string, fields tap.Fields, server json.Raw
 	if err != nil {
 		s.mail.tolerate(toleratedNoServerInfo, "")
 	}
-	info.ServerName, _ = tap.String(identity.Get("name"))
-	info.ServerVersion, _ = tap.String(identity.Get("version"))
+	info.ServerName = s.identity(identity.Get("name"))
+	info.ServerVersion = s.identity(identity.Get("version"))
 	s.info = info
 	s.negotiated.Store(&revision)
 	s.declared = declaredChanges(info.Capabilities)
 	return nil
+}
+
+// identity is a text with which a server names itself; an overlong one counts
+// as none.
+func (s *Session) identity(raw json.RawMessage) string {
+	text, _ := tap.String(raw)
+	if len(text) > maxIDBytes {
+		s.mail.tolerate(toleratedNoServerInfo, "")
+		return ""
+	}
+	return text
 }
 
 // declaredChanges are the families for which list_changed was announced.

@@ -11,6 +11,7 @@ import (
 // read what is inside them.
 const (
 	maxSampleBytes    = 4 << 20
+	maxPendingSamples = 4
 	maxSampleMessages = 256
 	maxSampleBlocks   = 64 // in one message
 	maxSampleTokens   = 1 << 30

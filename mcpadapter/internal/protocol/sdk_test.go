@@ -206,53 +206,6 @@ func contains(raw json.RawMessage, part string) bool {
 	return len(raw) > 0 && strings.Contains(string(raw), part)
 }
 
-// BenchmarkCallTool compares a call through the session with the same call
-// through the bare SDK client, both over pipes in memory to the same server.
-func BenchmarkCallTool(b *testing.B) {
-	for _, rev := range []string{Revision20251125, Revision20260728} {
-		b.Run("bare/"+rev, func(b *testing.B) { benchBare(b, rev) })
-		b.Run("session/"+rev, func(b *testing.B) { benchSession(b, rev) })
-	}
-}
-
-func benchBare(b *testing.B, rev string) {
-	toServer, fromClient := io.Pipe()
-	toClient, fromServer := io.Pipe()
-	ss, err := sdkServer().Connect(context.Background(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	here := &mcp.IOTransport{Reader: toClient, Writer: fromClient}
-	client := mcp.NewClient(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
-	cs, err := client.Connect(context.Background(), here, &mcp.ClientSessionOptions{ProtocolVersion: rev})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = ss.Close() }()
-	defer func() { _ = cs.Close() }()
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "add", Arguments: json.RawMessage(`{"A":2,"B":3}`)})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func benchSession(b *testing.B, rev string) {
-	s, err := Connect(context.Background(), Options{Dialer: pipeDialer{sdkServer()}, Revision: rev, ClientVersion: "1"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.CallTool(context.Background(), CallRequest{Name: "add", Args: json.RawMessage(`{"A":2,"B":3}`)}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // pipeDialer connects to an SDK server over newline-delimited JSON in memory.
 type pipeDialer struct{ server *mcp.Server }
 

@@ -85,7 +85,7 @@ func newSession(conn wire.Conn, opt Options) *Session {
 		sdkClose:      make(chan struct{}),
 		admit:         make(chan struct{}, opt.Limits.ConcurrentRequests),
 		elicits:       make(chan struct{}, opt.Limits.InputRequests),
-		samples:       make(chan struct{}, opt.Limits.InputRequests),
+		samples:       make(chan struct{}, min(opt.Limits.InputRequests, maxPendingSamples)),
 		replies:       make(chan []byte, replyQueue),
 		inbound:       newInbound(),
 		mail:          newMailbox(opt.Limits.QueuedNotifications),
