@@ -10,6 +10,7 @@
 package client
 
 import (
+	"slices"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/transport"
@@ -165,6 +166,8 @@ func (d Definition) WithDefaults() Definition {
 	d.ElicitTimeout = pick(d.ElicitTimeout, DefaultElicitTimeout)
 	d.CloseTimeout = pick(d.CloseTimeout, DefaultCloseTimeout)
 	d.Limits = d.Limits.withDefaults()
+	// Nobody who keeps one of these changes what the definition says.
+	d.ToolAllow, d.ToolDeny, d.Roots = slices.Clone(d.ToolAllow), slices.Clone(d.ToolDeny), slices.Clone(d.Roots)
 	if d.Sampling != nil {
 		p := d.Sampling.withDefaults()
 		d.Sampling = &p
