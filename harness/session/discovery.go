@@ -121,7 +121,11 @@ func (d *discovery) sources() string {
 			parts = append(parts, fmt.Sprintf("%d more", len(order)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d)", safetext.Ident(b), count[b]))
+		name := safetext.Ident(b).String()
+		if b == "" {
+			name = "the host"
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d)", name, count[b]))
 	}
 	return fmt.Sprintf("There are %d, of: %s.", len(d.deferred), strings.Join(parts, ", "))
 }

@@ -75,7 +75,7 @@ func (s *share) begin(b content.Block, weight, room int) {
 		return
 	}
 	s.withheld.Bytes += int64(len(b.Text) - n)
-	b.Text = b.Text[:n]
+	b.Text = strings.Clone(b.Text[:n]) // the history must not hold the rest
 	s.blocks = append(s.blocks, b)
 }
 

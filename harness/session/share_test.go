@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pgregory.net/rapid"
+
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/journal"
@@ -67,6 +69,43 @@ func TestShareOfAResult(t *testing.T) {
 			t.Errorf("%s: note %q", name, note)
 		}
 	}
+}
+
+// Whatever a result is: what is given and what is withheld are all of it, and
+// what is given keeps to the caps.
+func TestSharesAddUp(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		lim := Limits{ModelTextBytes: rapid.IntRange(1, 40).Draw(t, "bytes"), ModelBlocks: rapid.IntRange(1, 5).Draw(t, "blocks")}
+		text := rapid.StringOfN(rapid.RuneFrom([]rune("aé世🙂")), 0, 20, -1)
+		var r tool.Result
+		total := 0
+		for range rapid.IntRange(1, 8).Draw(t, "n") {
+			b := content.Block{Kind: content.KindText, Text: text.Draw(t, "text")}
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				b = content.Block{Kind: content.KindResource, URI: text.Draw(t, "uri"), Text: b.Text}
+			case 1:
+				b = content.Block{Kind: content.KindImage, Data: []byte(b.Text)}
+			}
+			total += weight(b)
+			r.Content = append(r.Content, b)
+		}
+		s := shareOf(r, lim, rapid.Bool().Draw(t, "record"))
+		given := 0
+		for _, b := range s.blocks {
+			given += weight(b)
+			if !utf8.ValidString(b.Text) {
+				t.Fatalf("%q", b.Text)
+			}
+		}
+		if given > lim.ModelTextBytes || len(s.blocks) > lim.ModelBlocks {
+			t.Fatalf("%d bytes, %d blocks over %+v", given, len(s.blocks), lim)
+		}
+		if given+int(s.withheld.Bytes) != total || len(s.blocks)+s.withheld.Blocks != len(r.Content) {
+			t.Fatalf("%d given, %+v withheld of %d in %d", given, s.withheld, total, len(r.Content))
+		}
+	})
 }
 
 // A model is given the beginning and told of the rest; the journal, the

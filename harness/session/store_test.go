@@ -2,10 +2,13 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/tool"
@@ -43,6 +46,30 @@ func TestJournalBytesAreTheSubscribersBytes(t *testing.T) {
 	}
 	if i != len(recs) || i == 0 || recs[i-1].Event.Head().Type != "session.closed" {
 		t.Fatalf("%d records, %d delivered", i, len(recs))
+	}
+}
+
+// A result that is stored apart comes back whole from the real store, from the
+// session that is open and after it has closed.
+func TestResultFromTheRealStore(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "looprig.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	long := strings.Repeat("long ", 100<<10)
+	f := &fake{invoke: func(context.Context, tool.Call, json.RawMessage) tool.Result { return okResult(long) }}
+	w := open(t, Options{Store: store, Policy: allowAll()}, nil, define("demo", "big", f))
+	call := w.call("demo big", "{}").Calls[0].ID
+	open, err := w.Result(w.ctx(), call)
+	if err != nil || content.PlainText(open.Content) != long || open.Withheld == nil {
+		t.Fatalf("%v", err)
+	}
+	w.shut()
+	closed, err := ReadResult(t.Context(), store, w.ID(), call)
+	if err != nil || content.PlainText(closed.Content) != long {
+		t.Fatalf("%v", err)
 	}
 }
 
