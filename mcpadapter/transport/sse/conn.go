@@ -66,7 +66,7 @@ var _ wire.Conn = (*Conn)(nil)
 func newConn(t *Transport, opt wire.Options, client *httpguard.Client, life context.Context, end context.CancelFunc) *Conn {
 	return &Conn{
 		opt: opt, limit: orDefault(opt.FrameBytes, DefaultFrameBytes), noiseLimit: orDefault(opt.NoiseLines, DefaultNoiseEvents),
-		headerTimeout: t.config.HeaderTimeout, writeTimeout: t.config.WriteTimeout,
+		headerTimeout: t.headerTimeout, writeTimeout: t.writeTimeout,
 		client: client, life: life, end: end,
 		inbox: make(chan wire.Frame, inboxFrames), queue: make(chan *post, MaxPosts),
 		lost: make(chan struct{}), closeReq: make(chan struct{}), done: make(chan struct{}),

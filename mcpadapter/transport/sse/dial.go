@@ -37,6 +37,9 @@ func (t *Transport) Dial(ctx context.Context, opt wire.Options) (wire.Conn, erro
 	unbind := context.AfterFunc(ctx, end)
 	c := newConn(t, opt, client, life, end)
 	err = c.open()
+	if key := client.TLSKey(); key != "" {
+		t.tlsKey.Store(&key)
+	}
 	if !unbind() {
 		err = ctx.Err() // it ended first, and took the stream along
 	}
@@ -70,7 +73,7 @@ func (c *Conn) open() error {
 	}
 	c.body = resp.Body
 	late := time.AfterFunc(c.headerTimeout, func() { _ = resp.Body.Close() })
-	c.events = httpguard.NewEvents(resp.Body, max(c.limit, maxEndpoint))
+	c.events = httpguard.NewEvents(resp.Body, c.limit)
 	err = c.awaitEndpoint()
 	if !late.Stop() {
 		return &wire.NotEndpointError{Status: resp.Status, MediaType: resp.MediaType, Reason: "no endpoint event in time"}
@@ -153,7 +156,7 @@ func isText(media string) bool {
 }
 
 // maxRetryAfter bounds what a server may ask to wait.
-const maxRetryAfter = 24 * time.Hour
+const maxRetryAfter = time.Hour
 
 // retryAfter reads the header of that name: seconds or a date.
 func retryAfter(value string, now time.Time) time.Duration {

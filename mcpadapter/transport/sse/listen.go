@@ -60,8 +60,6 @@ func (c *Conn) frame(event httpguard.Event) (wire.Frame, bool) {
 	switch {
 	case len(data) == 0:
 		return wire.Frame{}, false
-	case len(data) > c.limit: // the stream's limit is wider while there is no endpoint
-		return wire.Frame{Oversize: &wire.Oversize{Size: int64(len(data)), Limit: c.limit}}, true
 	case isFrame(data):
 		return wire.Frame{Data: data}, true
 	}

@@ -2,6 +2,7 @@ package sse
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -174,7 +175,8 @@ func (c *Conn) undelivered(p *post, err error) {
 		return // given up, or the connection is over
 	}
 	sent := true
-	if e, ok := err.(*httpguard.ExchangeError); ok { //nolint:errorlint // what Do returns
+	var e *httpguard.ExchangeError
+	if errors.As(err, &e) {
 		sent = e.Sent
 	}
 	if p.out.ID > 0 {

@@ -16,13 +16,16 @@ package sse
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
@@ -44,7 +47,8 @@ type Config struct {
 	// Headers are sent with every request. Names that HTTP or the protocol set
 	// themselves are refused.
 	Headers map[string]string
-	// HostEnv is where proxies are looked for; nil is no proxy.
+	// HostEnv is the host's environment, in which proxies are looked for; nil
+	// means os.Environ.
 	HostEnv []string
 	// PlainHTTP allows http to other machines than the own one.
 	PlainHTTP bool
@@ -52,12 +56,13 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Authorizer, when set, supplies the Authorization header.
 	Authorizer Authorizer
+	// Zero timeouts take the defaults of 10 s, 10 s, 30 s and 60 s.
 	// HeaderTimeout bounds the wait for the headers of the stream and of the
-	// answers to posts, and the wait for the endpoint; 0 is httpguard's.
-	HeaderTimeout time.Duration
-	// FrameTimeout bounds one event from its first byte to its last; 0 is
-	// httpguard's.
-	FrameTimeout time.Duration
+	// answers to notifications and answers, and the wait for the endpoint. A
+	// post that carries a request may be answered when the work is done: that
+	// wait is its caller's. FrameTimeout bounds one event from its first byte to
+	// its last.
+	DialTimeout, TLSTimeout, HeaderTimeout, FrameTimeout time.Duration
 	// WriteTimeout overrides wire.WriteTimeout; 0 keeps it.
 	WriteTimeout time.Duration
 }
@@ -75,9 +80,11 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("sse %s: %s", e.Field,
 // Transport opens connections to one configured server. It is immutable and
 // safe for concurrent use.
 type Transport struct {
-	config Config
-	guard  httpguard.Config
-	origin string
+	guard         httpguard.Config
+	writeTimeout  time.Duration
+	headerTimeout time.Duration
+	origin        string
+	tlsKey        atomic.Pointer[string]
 }
 
 var (
@@ -89,30 +96,28 @@ var (
 // *ConfigError.
 func New(c Config) (*Transport, error) {
 	if len(c.URL) > httpguard.MaxURLBytes {
-		return nil, &ConfigError{"URL", "is longer than " + strconv.Itoa(httpguard.MaxURLBytes) + " bytes"}
+		return nil, &ConfigError{"URL", "is too long"}
 	}
 	base, err := url.Parse(c.URL)
 	if err != nil {
-		return nil, &ConfigError{"URL", "is not a URL"} // the parser's error repeats it
+		return nil, &ConfigError{"URL", "is not valid"} // the parser's error repeats it
 	}
-	c.Headers = maps.Clone(c.Headers)
-	c.HostEnv = slices.Clone(c.HostEnv)
+	header, err := checkHeaders(c.Headers)
+	if err != nil {
+		return nil, err
+	}
+	if c.HostEnv == nil {
+		c.HostEnv = os.Environ()
+	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = wire.WriteTimeout
 	}
 	if c.HeaderTimeout <= 0 {
 		c.HeaderTimeout = httpguard.DefaultHeaderTimeout
 	}
-	header := http.Header{}
-	for name, value := range c.Headers {
-		if _, twice := header[http.CanonicalHeaderKey(name)]; twice {
-			return nil, &ConfigError{"Headers " + name, "is there twice"}
-		}
-		header.Set(name, value)
-	}
-	t := &Transport{config: c, guard: httpguard.Config{
-		Base: base, Header: header, Authorizer: c.Authorizer, HostEnv: c.HostEnv, PlainHTTP: c.PlainHTTP,
-		RootCAs: c.RootCAs, HeaderTimeout: c.HeaderTimeout, FrameTimeout: c.FrameTimeout,
+	t := &Transport{writeTimeout: c.WriteTimeout, headerTimeout: c.HeaderTimeout, guard: httpguard.Config{
+		Base: base, Header: header, Authorizer: c.Authorizer, HostEnv: proxies(c.HostEnv), PlainHTTP: c.PlainHTTP, RootCAs: c.RootCAs,
+		DialTimeout: c.DialTimeout, TLSTimeout: c.TLSTimeout, HeaderTimeout: c.HeaderTimeout, FrameTimeout: c.FrameTimeout,
 	}}
 	client, err := t.client()
 	if err != nil {
@@ -123,16 +128,48 @@ func New(c Config) (*Transport, error) {
 	return t, nil
 }
 
+// checkHeaders makes HTTP headers of the configured ones.
+func checkHeaders(headers map[string]string) (http.Header, error) {
+	if len(headers) > httpguard.MaxHeaders {
+		return nil, &ConfigError{"Headers", "has more than " + strconv.Itoa(httpguard.MaxHeaders) + " entries"}
+	}
+	out := http.Header{}
+	for name, value := range headers {
+		shown := name
+		if !httpguard.IsToken(name) {
+			shown = "(unprintable)"
+		}
+		if reason := httpguard.CheckHeader(name, value); reason != "" {
+			return nil, &ConfigError{"Headers " + shown, reason}
+		}
+		if out.Get(name) != "" {
+			return nil, &ConfigError{"Headers " + shown, "is there twice, in different case"}
+		}
+		out.Set(name, value)
+	}
+	return out, nil
+}
+
+// proxies keeps of an environment what names proxies.
+func proxies(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		switch strings.ToLower(name) {
+		case "http_proxy", "https_proxy", "no_proxy":
+			return false
+		}
+		return true
+	})
+}
+
 // client makes the client of one connection.
 func (t *Transport) client() (*httpguard.Client, error) {
 	client, err := httpguard.New(t.guard)
-	if err == nil {
-		return client, nil
-	}
-	if bad, ok := err.(*httpguard.ConfigError); ok { //nolint:errorlint // that is all that New returns
+	var bad *httpguard.ConfigError
+	if errors.As(err, &bad) {
 		return nil, &ConfigError{bad.Field, bad.Reason}
 	}
-	return nil, &ConfigError{"URL", "cannot be used"}
+	return client, err
 }
 
 // Kind is "sse".
@@ -144,34 +181,44 @@ func (t *Transport) Origin() string { return t.origin }
 // Dialer is the transport itself.
 func (t *Transport) Dialer() wire.Dialer { return t }
 
-// Declared lists the settings for the configuration digest. The URL, which may
-// hold a token, and the values of headers are marked secret.
+// Declared lists the settings for the configuration digest. Header values and
+// everything in the URL behind the origin are marked secret.
 func (t *Transport) Declared() []transport.Setting {
+	u := t.guard.Base
 	list := []transport.Setting{
-		{Key: "plainHTTP", Value: strconv.FormatBool(t.config.PlainHTTP)},
-		{Key: "url", Value: t.config.URL, Secret: true},
+		{Key: "plainHTTP", Value: strconv.FormatBool(t.guard.PlainHTTP)},
+		{Key: "url.origin", Value: t.origin},
+		{Key: "url.path", Value: u.EscapedPath(), Secret: true},
+		{Key: "url.query", Value: u.RawQuery, Secret: true},
+		{Key: "url.userinfo", Value: u.User.String(), Secret: true},
 	}
-	for name, value := range t.config.Headers {
-		list = append(list, transport.Setting{Key: "header." + http.CanonicalHeaderKey(name), Value: value, Secret: true})
+	for name, values := range t.guard.Header {
+		list = append(list, transport.Setting{Key: "header." + name, Value: values[0], Secret: true})
 	}
 	slices.SortFunc(list, func(a, b transport.Setting) int { return strings.Compare(a.Key, b.Key) })
 	return list
 }
 
-// URL is the configured URL without userinfo and fragment, for whoever shows a
-// person what would be reached and takes the endpoint's fingerprint.
+// Path is the path of the stream, for its fingerprint: it may hold a secret and
+// is not to be shown without being asked for.
+func (t *Transport) Path() string { return t.guard.Base.EscapedPath() }
+
+// URL is the configured URL without userinfo, for the one who decides whether
+// it is to be trusted. It may hold a secret.
 func (t *Transport) URL() string {
 	u := *t.guard.Base
-	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	u.User = nil
 	return u.String()
 }
 
-// HeaderNames lists the names of the configured headers, sorted.
-func (t *Transport) HeaderNames() []string {
-	names := make([]string, 0, len(t.config.Headers))
-	for name := range t.config.Headers {
-		names = append(names, http.CanonicalHeaderKey(name))
+// HeaderNames lists the configured headers, sorted.
+func (t *Transport) HeaderNames() []string { return slices.Sorted(maps.Keys(t.guard.Header)) }
+
+// TLSKey is the SHA-256 of the public key that the server showed on the last
+// connection, in hexadecimal digits; "" before it and for plain HTTP.
+func (t *Transport) TLSKey() string {
+	if key := t.tlsKey.Load(); key != nil {
+		return *key
 	}
-	slices.Sort(names)
-	return names
+	return ""
 }
