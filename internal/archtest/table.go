@@ -33,7 +33,9 @@ var inside = map[string][]string{
 	"internal/safetext": {},
 	"internal/archtest": {},
 	"internal/external": {"compose", "internal"},
-	"internal":          {},
+	// The conformance client uses the adapter as a stranger would.
+	"internal/conformance": {"mcpadapter", "harness"},
+	"internal":             {},
 }
 
 // insideTests lists what test files may import besides.
