@@ -35,7 +35,7 @@ func (h *handler) Prepare(_ context.Context, args json.RawMessage) (tool.Prepare
 		}
 	}
 	if limit := h.rt.cfg.Server.Limits.ArgumentBytes; len(args) > limit {
-		return nil, problem("", fmt.Sprintf("%d bytes over the limit of %d (setting limits.argumentBytes)", len(args), limit))
+		return nil, problem("", (&limitError{"bytes", len(args), limit, "limits.argumentBytes"}).Error())
 	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")

@@ -30,7 +30,7 @@ var emptyObject = json.RawMessage("{}")
 func (rt *runtime) elicit(ctx context.Context, req client.ElicitRequest) (client.ElicitResult, error) {
 	limit := rt.cfg.Server.Limits.ElicitPending
 	if !rt.enterQuestion(limit) {
-		return rt.decline("%d questions are open already (limit %d, setting limits.elicitPending)", limit, limit), nil
+		return rt.decline("%s", &limitError{"open questions", limit + 1, limit, "limits.elicitPending"}), nil
 	}
 	defer rt.leaveQuestion()
 	switch req.Mode {
@@ -40,6 +40,23 @@ func (rt *runtime) elicit(ctx context.Context, req client.ElicitRequest) (client
 		return rt.elicitURL(ctx, req), nil
 	}
 	return rt.decline("its kind is not known"), nil
+}
+
+// formSettings are the limits of forms as they are configured.
+var formSettings = map[string]string{
+	"elicitation.schemaBytes": "limits.elicitSchemaBytes", "elicitation.fields": "limits.elicitFields",
+	"elicitation.options": "limits.elicitOptions", "elicitation.valueBytes": "limits.elicitValueBytes",
+}
+
+// formText says why a form is refused, with the setting as it is configured.
+func formText(err error) string {
+	var r *form.Refusal
+	if errors.As(err, &r) && formSettings[r.Setting] != "" {
+		e := *r
+		e.Setting = formSettings[r.Setting]
+		return e.Error()
+	}
+	return err.Error()
 }
 
 func (rt *runtime) enterQuestion(limit int) bool {
@@ -80,11 +97,11 @@ func (rt *runtime) subject(callID string) gate.Subject {
 func (rt *runtime) elicitForm(ctx context.Context, req client.ElicitRequest) client.ElicitResult {
 	lim := rt.cfg.Server.Limits
 	if n := len(req.Message); n > lim.ElicitMessageBytes {
-		return rt.decline("its message has %d bytes, over the limit of %d (setting limits.elicitMessageBytes)", n, lim.ElicitMessageBytes)
+		return rt.decline("%s", &limitError{"its message", n, lim.ElicitMessageBytes, "limits.elicitMessageBytes"})
 	}
 	sch, err := form.ParseElicitation(req.Schema, lim.Form())
 	if err != nil {
-		return rt.decline("%s", err.Error())
+		return rt.decline("%s", formText(err))
 	}
 	if field, reason, found := form.Credential(sch, req.Message); found {
 		if field != "" {

@@ -39,7 +39,7 @@ var (
 // warnings repeat nothing of the address.
 func checkURL(raw string) (target, error) {
 	if len(raw) > maxURLBytes {
-		return target{}, fmt.Errorf("its address has %d bytes, over the limit of %d (setting urlBytes)", len(raw), maxURLBytes)
+		return target{}, fmt.Errorf("its address has %d bytes, over the limit of %d (setting fixed)", len(raw), maxURLBytes)
 	}
 	if !utf8.ValidString(raw) || strings.ContainsAny(raw, " \t\r\n\\\"'<>`{}|^") {
 		return target{}, errors.New("its address holds characters that no address may have")

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/looprig/looprig/harness/schema"
@@ -189,7 +190,7 @@ func (b *builder) compile(t *Tool) {
 	}
 	in, err := schema.Compile(t.InputSchema, lim)
 	if err != nil {
-		t.Withheld = "its input schema is refused: " + err.Error()
+		t.Withheld = "its input schema is refused: " + schemaText(err)
 		b.warn("tools/%s is withheld: %s", safetext.Ident(t.Name), t.Withheld)
 		return
 	}
@@ -202,10 +203,26 @@ func (b *builder) compile(t *Tool) {
 	case err == nil:
 		t.Output = out
 	case b.r.Strict:
-		t.Withheld = "its output schema is refused: " + err.Error()
+		t.Withheld = "its output schema is refused: " + schemaText(err)
 	default:
-		b.tolerate("invalid_output_schema: tools/%s: %s", safetext.Ident(t.Name), err.Error())
+		b.tolerate("invalid_output_schema: tools/%s: %s", safetext.Ident(t.Name), schemaText(err))
 	}
+}
+
+// schemaText says why a schema is refused, with the setting as it is configured
+// where it is one of ours.
+func schemaText(err error) string {
+	var se *schema.Error
+	if !errors.As(err, &se) {
+		return err.Error()
+	}
+	switch se.Setting {
+	case "schemaBytes", "schemaDepth", "schemaNodes", "jsonDepth":
+		e := *se
+		e.Setting = "limits." + e.Setting
+		return e.Error()
+	}
+	return err.Error()
 }
 
 // names gives the tools their model-facing names.

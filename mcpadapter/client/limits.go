@@ -13,6 +13,10 @@ type Limits struct {
 	FrameBytes int // one inbound frame: 16 MiB
 	NoiseLines int // lines that are not JSON: 1000
 	JSONDepth  int // 64
+	// JSONMembers are the object members of one frame, MalformedFrames those
+	// that are refused before the connection is given up.
+	JSONMembers     int // 200,000
+	MalformedFrames int // 100
 
 	Tools     int // 1024
 	Prompts   int // 256
@@ -55,6 +59,11 @@ type Limits struct {
 	SamplingBytes    int // 1 MiB
 	SamplingMessages int // 256
 
+	// RoundTrips are the rounds of questions that one call may take,
+	// RequestStateBytes what the server may have carried along (2026-07-28).
+	RoundTrips        int // 10
+	RequestStateBytes int // 64 KiB
+
 	Roots           int // 64
 	Subscriptions   int // resources whose changes are reported: 64
 	URIBytes        int // a resource that is asked for: 8 KiB
@@ -70,6 +79,7 @@ func (l Limits) withDefaults() Limits {
 		def int
 	}{
 		{&l.FrameBytes, 16 << 20}, {&l.NoiseLines, 1000}, {&l.JSONDepth, 64},
+		{&l.JSONMembers, 200_000}, {&l.MalformedFrames, 100}, {&l.RoundTrips, 10}, {&l.RequestStateBytes, 64 << 10},
 		{&l.Tools, 1024}, {&l.Prompts, 256}, {&l.Resources, 4096}, {&l.Templates, 1024}, {&l.Pages, 64},
 		{&l.CursorBytes, 4 << 10}, {&l.PageBytes, 4 << 20}, {&l.CatalogBytes, 8 << 20},
 		{&l.SchemaBytes, 256 << 10}, {&l.SchemaDepth, 32}, {&l.SchemaNodes, 10_000},
@@ -110,6 +120,8 @@ func (d Definition) protocolLimits() protocol.Limits {
 		JSONDepth: l.JSONDepth, CursorBytes: l.CursorBytes, PageBytes: l.PageBytes, LogBytes: l.LogBytes,
 		ElicitMessageBytes: l.ElicitMessageBytes, ElicitSchemaBytes: l.ElicitSchemaBytes,
 		InputRequests: l.ElicitPending, QueuedNotifications: l.QueuedNotifications,
+		JSONMembers: l.JSONMembers, MalformedFrames: l.MalformedFrames,
+		RoundTrips: l.RoundTrips, RequestStateBytes: l.RequestStateBytes,
 		ConcurrentRequests: l.ConcurrentRequests, ElicitTimeout: d.ElicitTimeout,
 	}
 }
