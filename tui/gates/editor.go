@@ -18,7 +18,10 @@ import (
 // editor is a field of several lines inside a gate. What it shows is what is
 // sent: characters that cannot be shown are written out before anybody edits
 // them. It draws its own cursor, for a box has no place for the terminal's.
-type editor struct{ area textarea.Model }
+type editor struct {
+	area  textarea.Model
+	first string // what it began with
+}
 
 func newEditor(th *theme.Theme, text string) *editor {
 	a := textarea.New()
@@ -30,6 +33,7 @@ func newEditor(th *theme.Theme, text string) *editor {
 	e.setTheme(th)
 	e.area.SetValue(string(safetext.ToBlockN(text, maxEditable)))
 	e.area.MoveToEnd()
+	e.first = e.area.Value()
 	return e
 }
 

@@ -86,6 +86,7 @@ type Gate struct {
 	cache   bodyCache
 	edit    *editor // of a sampling gate, once something is written
 	editing bool    // keys go to it
+	leaving bool    // the person was told that leaving forgets the text
 }
 
 // New puts a gate on the screen.
@@ -191,8 +192,9 @@ func (g *Gate) Key(k tea.KeyPressMsg, now time.Time) Action {
 		return Action{}
 	}
 	if id, _ := g.o.Keys.Match(k, keymap.Global); id == keymap.OpenGate {
-		return Action{Do: Minimise}
+		return g.putAside(k)
 	}
+	g.leaving = false
 	switch {
 	case g.form != nil:
 		return g.formKey(k)
@@ -211,6 +213,17 @@ func (g *Gate) Key(k tea.KeyPressMsg, now time.Time) Action {
 	default:
 	}
 	return g.confirmKey(k)
+}
+
+// putAside minimises the gate. A text that has been written would be forgotten
+// with that, which takes a second press.
+func (g *Gate) putAside(k tea.KeyPressMsg) Action {
+	if g.edit == nil || g.leaving || g.edit.text() == g.edit.first {
+		return Action{Do: Minimise}
+	}
+	g.leaving = true
+	g.fault = "putting this aside forgets what was written: " + keymap.Pretty(k.String()) + " again does so"
+	return Action{}
 }
 
 // Paste goes to the form, the reason of a denial or the text that is being

@@ -161,6 +161,20 @@ func TestAPersonWritesTheReply(t *testing.T) {
 	if got := r.press("esc"); got.Response.Action != gate.ActionCancel {
 		t.Errorf("esc twice: %+v", got)
 	}
+	// Putting the gate aside does not silently forget what was written.
+	if got := r.press("f6"); got.Do != Nothing || !strings.Contains(r.view(80, 24), "F6 again") {
+		t.Errorf("put aside at once: %+v", got)
+	}
+	r.press("x")
+	if got := r.press("f6"); got.Do != Nothing {
+		t.Errorf("put aside without a second press: %+v", got)
+	}
+	if got := r.press("f6"); got.Do != Minimise {
+		t.Errorf("the second press: %+v", got)
+	}
+	if got := open(t, sampling(written), true).press("f6"); got.Do != Minimise {
+		t.Errorf("nothing was written: %+v", got)
+	}
 	// Keys that were meant for something else write nothing.
 	r = open(t, sampling(written), false)
 	r.write("typed ahead")
