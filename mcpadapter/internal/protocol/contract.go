@@ -110,7 +110,9 @@ type Handlers struct {
 	// ListChanged reports that a listing of the family is stale, before any
 	// answer that came behind the notification is delivered: it runs on the
 	// goroutine that reads, and must not wait. declared says whether the server
-	// had announced that it would send this.
+	// had announced that it would send this. When a server refuses the headers
+	// of a call and its tools turn out to have changed, this is reported as well,
+	// on the goroutine of the call.
 	ListChanged func(family Family, declared bool)
 	// ResourceUpdated reports a change of one subscribed resource.
 	ResourceUpdated func(uri string)

@@ -141,10 +141,12 @@ func TestHeaderMismatchListsAgainAndRetriesOnce(t *testing.T) {
 		})
 	}
 	var attempts []int
+	stales := make(chan Family, 4)
+	watch := func(o *Options) { o.Handlers.ListChanged = func(fam Family, _ bool) { stales <- fam } }
 	req := CallRequest{Name: "x", Args: json.RawMessage(`{"s":"v"}`), Attempt: func(n int) { attempts = append(attempts, n) }}
-	f := connect(t, stale(true), over("http"))
-	if _, err := f.CallTool(short(t), req); err != nil {
-		t.Fatal(err)
+	f := connect(t, stale(true), over("http"), watch)
+	if _, err := f.CallTool(short(t), req); err != nil || len(stales) != 1 {
+		t.Fatalf("%v, %d listings are known to be stale", err, len(stales))
 	}
 	if got := fmt.Sprint(f.d.log.last("tools/call").Params); got != "[{S v}]" || !slices.Equal(attempts, []int{1, 2}) || listings.Load() != 1 {
 		t.Fatalf("%s, attempts %v, %d listings", got, attempts, listings.Load())

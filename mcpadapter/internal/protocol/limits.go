@@ -45,6 +45,8 @@ const (
 	// maxIDBytes bounds the id of a server's request, an elicitation id and a
 	// method name.
 	maxIDBytes = 1 << 10
+	// maxBatch bounds the messages of one batch of 2025-03-26.
+	maxBatch = 256
 	// maxCapabilities bounds what a server declares of itself.
 	maxCapabilities = 64 << 10
 	// maxErrorDetail and maxErrorData bound what is kept of a remote error.

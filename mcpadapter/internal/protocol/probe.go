@@ -23,11 +23,12 @@ func (c *connector) probe(ctx context.Context) (*Session, *Error) {
 		}
 		return s, nil
 	}
-	if h == nil {
+	if !c.worthRetry(ctx, e, h) {
 		return nil, e
 	}
+	// Only now: before a context's end the handshake may still be at work.
 	offer := h.fallback()
-	if offer == "" || !c.worthRetry(ctx, e, h) {
+	if offer == "" {
 		return nil, e
 	}
 	s, _, again := c.attempt(ctx, legacyPlan(offer))

@@ -37,9 +37,29 @@ func (s *Session) frame(f wire.Frame) {
 		s.failed(f.Failure)
 		return
 	}
-	m, fault := tap.Parse(f.Data, s.limits.bounds())
+	for _, message := range s.messages(f.Data) {
+		s.message(message)
+	}
+}
+
+// messages are the messages of a frame: one, except that 2025-03-26 obliges to
+// receive batches. An array that is none is left to the tap to refuse.
+func (s *Session) messages(data []byte) []json.RawMessage {
+	whole := []json.RawMessage{data}
+	if len(data) == 0 || data[0] != '[' || s.revision(nil) != Revision20250326 || tap.Check(data, s.limits.bounds()) != nil {
+		return whole
+	}
+	if items, err := tap.Array(data); err == nil && len(items) > 0 && len(items) <= maxBatch {
+		return items
+	}
+	return whole
+}
+
+// message handles one message.
+func (s *Session) message(data json.RawMessage) {
+	m, fault := tap.Parse(data, s.limits.bounds())
 	if fault != nil {
-		s.faulty(fault, f.Data)
+		s.faulty(fault, data)
 		return
 	}
 	switch m.Kind {
@@ -191,7 +211,7 @@ func (s *Session) refuse(e *Error, data []byte, id json.RawMessage) {
 }
 
 var faultText = map[tap.Reason]string{
-	tap.Batch:        "a batch array, which no supported revision has",
+	tap.Batch:        "a batch array, which the revision does not have",
 	tap.NotObject:    "a frame that is not a JSON object",
 	tap.Syntax:       "a frame that is not valid JSON",
 	tap.Encoding:     "a frame that is not UTF-8",

@@ -1,6 +1,9 @@
 package protocol
 
-import "context"
+import (
+	"context"
+	"reflect"
+)
 
 // maxRelistPages bounds the listing that follows a refused header.
 const maxRelistPages = 64
@@ -11,11 +14,18 @@ func (s *Session) staleHeaders(c *logicalCall, e *Error) bool {
 	return e != nil && e.Class == ClassRemote && e.Code == CodeHeaderMismatch && c.mirrored && !c.relisted && s.mirroring()
 }
 
-// relist lists the tools again for their annotations. It leaves the pages to
-// nobody: a catalog is made from listings of its own.
+// relist lists the tools again for their annotations. The pages are not handed
+// on, because a catalog is made from listings of its own; that one is due is
+// reported where the annotations have indeed changed.
 func (s *Session) relist(ctx context.Context, c *logicalCall) *Error {
 	c.relisted = true
 	s.mail.tolerate(toleratedStaleHeaders, c.name)
+	before := s.mirrors.of(c.name)
+	defer func() {
+		if !reflect.DeepEqual(before, s.mirrors.of(c.name)) {
+			s.changed(Tools, true)
+		}
+	}()
 	cursor, seen := "", map[string]bool{}
 	for range maxRelistPages {
 		page, e := s.listPage(ctx, Tools, cursor)
