@@ -35,6 +35,7 @@ type App struct {
 	store *sqlite.Store
 	pins  *pin.Store
 	trust *trust
+	eras  *eras
 	crash crash
 
 	Session *session.Session
@@ -80,6 +81,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 		return nil, err
 	}
 	a.trust = newTrust(a)
+	a.eras = openEras(ErasPath(a.home), a.now)
 	a.Port = &Port{app: a, list: entries}
 	if err := a.tellNotes(ctx); err != nil {
 		return nil, errors.Join(err, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
@@ -87,6 +89,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report,
+		Sampling: sampler{a}, ContextTokens: a.model().Info().ContextTokens, Eras: a.eras,
 	})
 	if err != nil {
 		usage := exit.New(exit.Usage, "%w", err)
@@ -384,6 +387,7 @@ func (a *App) Close(info session.CloseInfo) error {
 		err = adopter.Close()
 	}
 	err = errors.Join(err, a.Manager.Close(ctx), a.Session.Close(ctx, info))
+	_ = a.eras.save() // a cache: what could not be kept is found again
 	if a.opt.Drain != nil {
 		err = errors.Join(err, a.opt.Drain())
 	}

@@ -15,7 +15,8 @@ func limits(m map[string]int) client.Limits {
 // limitFields names the fields as mcp.json does.
 func limitFields(l *client.Limits) map[string]*int {
 	return map[string]*int{
-		"frameBytes": &l.FrameBytes, "noiseLines": &l.NoiseLines, "jsonDepth": &l.JSONDepth,
+		"frameBytes": &l.FrameBytes, "noiseLines": &l.NoiseLines, "jsonDepth": &l.JSONDepth, "jsonMembers": &l.JSONMembers, "malformedFrames": &l.MalformedFrames,
+		"roundTrips": &l.RoundTrips, "requestStateBytes": &l.RequestStateBytes,
 		"tools": &l.Tools, "prompts": &l.Prompts, "resources": &l.Resources, "templates": &l.Templates, "pages": &l.Pages,
 		"cursorBytes": &l.CursorBytes, "pageBytes": &l.PageBytes, "catalogBytes": &l.CatalogBytes,
 		"schemaBytes": &l.SchemaBytes, "schemaDepth": &l.SchemaDepth, "schemaNodes": &l.SchemaNodes,

@@ -26,6 +26,9 @@ func (p *Port) Preview(_ context.Context, c integration.Change) (integration.Pre
 	}
 	out := integration.Preview{Fingerprint: fp.Digest}
 	for _, l := range fp.Lines {
+		if l.Replaces() {
+			continue
+		}
 		out.Facts = append(out.Facts, integration.Fact{Label: l.Label, Value: l.Value})
 	}
 	if s.Endpoint() {

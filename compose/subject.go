@@ -7,7 +7,9 @@ import (
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/mcpadapter/pin"
+	"github.com/looprig/looprig/mcpadapter/transport/sse"
 	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+	"github.com/looprig/looprig/mcpadapter/transport/streamhttp"
 )
 
 // Words of a layer: what is trusted, what is done with it, and what it does.
@@ -35,8 +37,23 @@ func (e entry) fingerprint() (pin.Fingerprint, error) {
 	if launch, ok := e.binding.Server.Transport.(*stdio.Transport); ok {
 		return pin.Launch(launch)
 	}
+	if t, ok := e.binding.Server.Transport.(addressed); ok {
+		return pin.Endpoint(pin.Address{Kind: t.Kind(), URL: t.URL(), Headers: t.HeaderNames()})
+	}
 	return pin.Endpoint(addressOf(e.server))
 }
+
+// addressed is a transport that knows its whole address.
+type addressed interface {
+	Kind() string
+	URL() string
+	HeaderNames() []string
+}
+
+var (
+	_ addressed = (*streamhttp.Transport)(nil)
+	_ addressed = (*sse.Transport)(nil)
+)
 
 func addressOf(s config.Server) pin.Address {
 	return pin.Address{Kind: s.Type, URL: s.URL, Headers: slices.Sorted(maps.Keys(s.Headers))}
@@ -77,9 +94,16 @@ func otherLayer(l pin.Layer) pin.Layer {
 // revealed puts the whole address before the facts of a question about an
 // endpoint. It is for the eyes of the person who answers: no record has it.
 func revealed(env gate.Envelope) gate.Envelope {
-	if env.Kind == gate.KindUntrustedServer && env.Private.URL != "" {
-		env.Prompt.Launch = append([]gate.Fact{{Label: "address", Value: env.Private.URL}}, env.Prompt.Launch...)
+	if env.Kind != gate.KindUntrustedServer || env.Private.URL == "" {
+		return env
 	}
+	facts := []gate.Fact{{Label: "address", Value: env.Private.URL}}
+	for _, f := range env.Prompt.Launch {
+		if !(pin.Line{Label: f.Label}).Replaces() {
+			facts = append(facts, f)
+		}
+	}
+	env.Prompt.Launch = facts
 	return env
 }
 

@@ -23,6 +23,7 @@ func (c *command) call() *cobra.Command {
 	l.StringVar(&f.Save, "save", "", "write the output to this `FILE` instead of stdout")
 	l.DurationVar(&f.Timeout, "timeout", 0, "give up after this time, with exit code 8")
 	c.addRun(cmd)
+	c.addTrace(cmd)
 	c.addOutput(cmd, "text, result (one JSON object) or json (NDJSON, one event a line)")
 	return cmd
 }
@@ -31,7 +32,7 @@ func (c *command) inspect() *cobra.Command {
 	var f cli.InspectOptions
 	cmd := &cobra.Command{
 		Use: "inspect [BINDING]", Short: "Show what servers offer",
-		Example: "  looprig inspect demo --kind tools --schema\n  looprig inspect --output json",
+		Example: "  looprig inspect demo --kind tools --schema\n  looprig inspect demo --kind resources\n  looprig inspect --output json",
 		Args:    cobra.MaximumNArgs(1),
 	}
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {

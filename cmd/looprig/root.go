@@ -36,8 +36,9 @@ func (c *command) root() *cobra.Command {
 	l.DurationVar(&f.Timeout, "timeout", 0, "end the run after this time, with exit code 8")
 	l.BoolVar(&f.Ephemeral, "include-ephemeral", false, "with --output json, the ephemeral events as well")
 	c.addRun(cmd)
+	c.addTrace(cmd)
 	c.addOutput(cmd, "text or json (NDJSON, one event a line)")
-	cmd.AddCommand(c.call(), c.inspect(), c.mcp(), c.ledger(), c.sessions(), c.demo(), c.version())
+	cmd.AddCommand(c.call(), c.read(), c.prompt(), c.rpc(), c.inspect(), c.mcp(), c.ledger(), c.sessions(), c.demo(), c.version())
 	return cmd
 }
 
@@ -52,9 +53,18 @@ func (c *command) version() *cobra.Command {
 }
 
 func (c *command) demo() *cobra.Command {
-	return &cobra.Command{
-		Use: "demo-server", Short: "Run the demo MCP server on stdin and stdout", Example: "  looprig demo-server",
-		Args: cobra.NoArgs,
-		RunE: c.do(func(cmd *cobra.Command, _ []string) error { return compose.DemoServer(cmd.Context()) }),
+	addr := ""
+	cmd := &cobra.Command{
+		Use: "demo-server", Short: "Run the demo MCP server on stdin and stdout, or over HTTP",
+		Example: "  looprig demo-server\n  looprig demo-server --http 127.0.0.1:8931   # then: looprig mcp add web --url http://127.0.0.1:8931/mcp",
+		Args:    cobra.NoArgs,
 	}
+	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
+		if addr != "" {
+			return c.DemoHTTP(cmd.Context(), addr)
+		}
+		return compose.DemoServer(cmd.Context())
+	})
+	cmd.Flags().StringVar(&addr, "http", "", "serve over HTTP on this loopback `ADDR` instead, 127.0.0.1:0 for any port")
+	return cmd
 }

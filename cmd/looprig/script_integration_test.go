@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "ndjson": ndjson, "lasterror": lastError, "durable": durable, "tamper": tamper, "replace": replace,
-			"noescape": noEscape, "noprocess": noProcess,
+			"noescape": noEscape, "noprocess": noProcess, "serve": serve, "listen": listen, "untouched": untouched,
 		},
 	})
 }

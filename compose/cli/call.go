@@ -49,7 +49,7 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 		return err
 	}
 	defer cancel()
-	raw, err := c.rawArgs(ctx, f.JSON)
+	raw, err := c.object(ctx, "--args", f.JSON)
 	if err != nil {
 		return err
 	}
@@ -109,27 +109,28 @@ func compileQuery(text string) (*headless.Query, error) {
 	return q, nil
 }
 
-// rawArgs reads --args; nil means that it was not given.
-func (c *CLI) rawArgs(ctx context.Context, text string) (json.RawMessage, error) {
+// object reads a JSON object that is given as it is, as @FILE or as - for
+// stdin; nil means that it was not given.
+func (c *CLI) object(ctx context.Context, what, text string) (json.RawMessage, error) {
 	var src []byte
 	var err error
 	switch {
 	case text == "":
 		return nil, nil
 	case text == "-" || strings.HasPrefix(text, "@"):
-		src, err = c.source(ctx, "--args", strings.TrimPrefix(text, "@"))
+		src, err = c.source(ctx, what, strings.TrimPrefix(text, "@"))
 	default:
 		src = []byte(text)
 	}
 	if err != nil {
 		return nil, err
 	}
-	node, err := doc.ParseJSON("--args", src)
+	node, err := doc.ParseJSON(what, src)
 	if err != nil {
 		return nil, exit.New(exit.Usage, "%w", err)
 	}
 	if node.Kind != doc.Object {
-		return nil, exit.New(exit.Usage, "--args: expected an object, found %s", node.Kind)
+		return nil, exit.New(exit.Usage, "%s: expected an object, found %s", what, node.Kind)
 	}
 	return src, nil
 }

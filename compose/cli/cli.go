@@ -40,6 +40,8 @@ type CLI struct {
 	AnswersFile string
 	Tofu        bool
 	Allow, Deny []string
+	// TraceFile, when set, takes the protocol messages of the run.
+	TraceFile string
 }
 
 // The values of CLI.Output.

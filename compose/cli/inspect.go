@@ -62,7 +62,10 @@ func (c *CLI) showBinding(b integration.Binding, cat integration.Catalog, f Insp
 		server = fmt.Sprintf("  server %s %s", safetext.Ident(b.ServerName), safetext.Ident(b.ServerVersion))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s  %s  generation %d  revision %s%s\n", b.Name, b.State, b.Generation, orDash(b.Revision), server)
+	fmt.Fprintf(&out, "%s  %s  generation %d  revision %s%s%s\n", b.Name, b.State, b.Generation, orDash(b.Revision), server, cost(b))
+	if b.Kind == "http" || b.Kind == "sse" {
+		fmt.Fprintf(&out, "  %s %s\n", b.Kind, safetext.ToLine(b.Origin))
+	}
 	if b.Reason != "" {
 		fmt.Fprintf(&out, "  %s\n", safetext.ToLine(b.Reason))
 	}
@@ -77,6 +80,9 @@ func (c *CLI) showBinding(b integration.Binding, cat integration.Catalog, f Insp
 			continue
 		}
 		fmt.Fprintf(&out, "  %-8s %s", item.Kind, safetext.Ident(item.Name))
+		if item.Tokens > 0 {
+			fmt.Fprintf(&out, "  (%d tokens)", item.Tokens)
+		}
 		if d := firstLine(item.Description); d != "" {
 			fmt.Fprintf(&out, "  %s", safetext.ToLineN(d, 400))
 		}
@@ -89,6 +95,19 @@ func (c *CLI) showBinding(b integration.Binding, cat integration.Catalog, f Insp
 		}
 	}
 	return c.printf("%s", out.String())
+}
+
+// cost is what a binding's tools take of a model's context, and how many of them
+// it has to search for.
+func cost(b integration.Binding) string {
+	if b.Tokens == 0 && b.Deferred == 0 {
+		return ""
+	}
+	out := fmt.Sprintf("  %d tokens", b.Tokens)
+	if b.Deferred > 0 {
+		out += fmt.Sprintf(", %d tools deferred", b.Deferred)
+	}
+	return out
 }
 
 func (c *CLI) bindingJSON(b integration.Binding, cat integration.Catalog, f InspectOptions) error {

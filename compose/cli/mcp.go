@@ -84,6 +84,9 @@ func (c *CLI) printSubject(home string, srv config.Server) error {
 		return exit.New(exit.Usage, "%s: %w", srv.Name, err)
 	}
 	for _, line := range l.Lines {
+		if line.Replaces() {
+			continue // the address itself is here
+		}
 		fmt.Fprintf(c.Stdout, "%-12s %s\n", line.Label, safetext.ToLineN(line.Value, 1<<20))
 	}
 	if srv.Endpoint() {

@@ -39,7 +39,7 @@ func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Scr
 	var out texts
 	err = c.withApp(ctx, opt, f.Ephemeral, func(ctx context.Context, a *compose.App) error {
 		return headless.Run(ctx, headless.Options{
-			Script: script, Session: a.Session, Port: a.Port, Reader: a.Manager, Define: a.Port.Define,
+			Script: script, Session: a.Session, Port: a.Port, Reader: a.Port, Define: a.Port.Define,
 			Answers: set, Scripted: opt.Scripted, Text: c.text(&out),
 		})
 	})
@@ -83,8 +83,13 @@ func EndSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM
 
 // withApp opens a run, starts its servers, does the work and closes it all with
 // the exit code in its last event.
-func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) error {
+func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, work func(context.Context, *compose.App) error) (err error) {
 	var events *headless.Writer
+	frames, err := openTrace(c.TraceFile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, frames.close(c)) }()
 	opt.Drain = func() error {
 		if events == nil {
 			return nil
@@ -93,7 +98,7 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 		// while the reader of stdout does not read is to leave without it.
 		ctx, stop := signal.NotifyContext(context.Background(), EndSignals()...)
 		defer stop()
-		return events.Wait(ctx)
+		return errors.Join(events.Wait(ctx), frames.wait(ctx))
 	}
 	a, err := compose.Open(ctx, opt)
 	if err != nil {
@@ -108,6 +113,9 @@ func (c *CLI) withApp(ctx context.Context, opt compose.Options, ephemeral bool, 
 		})
 	} else {
 		events, err = headless.WriteNotices(a.Session, c.Stderr)
+	}
+	if err == nil {
+		err = frames.follow(a, stop)
 	}
 	if err != nil {
 		return errors.Join(err, a.Close(session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))

@@ -8,9 +8,12 @@ import (
 	"github.com/looprig/looprig/compose/config/doc"
 )
 
+// Revisions are the protocol revisions that an entry can pin, newest first.
+var Revisions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
 func (s *Server) readBehaviour(o *doc.Obj, literal bool) {
 	s.Discovery = o.OneOf("discovery", "auto", "auto", "eager", "lazy")
-	s.Protocol = o.OneOf("protocol", "auto", "auto", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+	s.Protocol = o.OneOf("protocol", "auto", append([]string{"auto"}, Revisions...)...)
 	s.Compat = o.OneOf("compat", "default", "strict", "default", "legacy")
 	s.Parallel = o.Bool("parallel", false)
 	s.StartupTimeout = o.Duration("startupTimeout", 0, MaxStartupTimeout)
@@ -88,7 +91,8 @@ func (s *Server) readLimits(o *doc.Obj) {
 
 // LimitMax are the settings below limits, with the most that each may be.
 var LimitMax = map[string]int{
-	"frameBytes": 256 << 20, "noiseLines": 1_000_000, "jsonDepth": 1000,
+	"frameBytes": 256 << 20, "noiseLines": 1_000_000, "jsonDepth": 1000, "jsonMembers": 10_000_000, "malformedFrames": 100_000,
+	"roundTrips": 100, "requestStateBytes": 1 << 20,
 	"tools": 100_000, "prompts": 100_000, "resources": 1_000_000, "templates": 100_000, "pages": 10_000,
 	"cursorBytes": 64 << 10, "pageBytes": 256 << 20, "catalogBytes": 256 << 20,
 	"schemaBytes": 16 << 20, "schemaDepth": 256, "schemaNodes": 1_000_000,

@@ -172,10 +172,12 @@ func (f *MCPFile) Save() error {
 	if real, err := filepath.EvalSymlinks(target); err == nil {
 		target = real // a link stays a link
 	}
-	return writeAtomic(target, append(v, '\n'))
+	return WriteAtomic(target, append(v, '\n'))
 }
 
-func writeAtomic(path string, data []byte) (err error) {
+// WriteAtomic replaces a file of the home: owner only, synced, renamed over what
+// was there.
+func WriteAtomic(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package headless
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -71,6 +73,7 @@ func (l *loader) body(o *doc.Obj, s *Step) {
 	case StepRead:
 		c := o.Sub(key)
 		s.Binding, s.URI = l.needed(c, "binding", "a read names its binding"), l.needed(c, "uri", "a read names its uri")
+		l.checkVars(c.Node("uri"))
 		c.Done()
 	case StepPrompt:
 		c := o.Sub(key)
@@ -85,7 +88,38 @@ func (l *loader) body(o *doc.Obj, s *Step) {
 		c.Done()
 	case StepStatus:
 		o.Sub(key).Done()
+	case StepParallel:
+		l.parallel(o, s)
 	}
+}
+
+// parallel loads the steps of a parallel one. None of them sees what another one
+// saves; later steps see it all.
+func (l *loader) parallel(o *doc.Obj, s *Step) {
+	key := string(StepParallel)
+	items := o.Items(key)
+	if len(items) == 0 || len(items) > MaxParallel {
+		o.Fail(key, "a parallel step has 1 to %d steps", MaxParallel)
+		return
+	}
+	before, after := l.saved, maps.Clone(l.saved)
+	for i, n := range items {
+		so := l.r.Object(n, fmt.Sprintf("%s[%d]", o.Path(key), i))
+		if so.Has(key) {
+			so.Fail(key, "a parallel step holds no other one")
+			continue
+		}
+		l.saved = maps.Clone(before)
+		step := l.step(so, n)
+		for _, sv := range step.Saves {
+			if after[sv.Name] && !before[sv.Name] {
+				so.Fail("save", "two of the steps save %s", sv.Name)
+			}
+			after[sv.Name] = true
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	l.saved = after
 }
 
 // needed takes a text that may not be empty.

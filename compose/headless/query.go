@@ -77,6 +77,16 @@ func Line(r *Result) ([]byte, error) {
 // something else.
 func (r *Result) Display() string {
 	var parts []string
+	for _, m := range r.Messages {
+		said := make([]string, len(m.Blocks))
+		for i, b := range m.Blocks {
+			said[i] = describe(b)
+		}
+		parts = append(parts, string(m.Role)+": "+strings.Join(said, "\n"))
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, "\n")
+	}
 	for _, b := range r.Content {
 		parts = append(parts, describe(b))
 	}

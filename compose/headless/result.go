@@ -24,8 +24,14 @@ type Result struct {
 	Notices    []NoticeResult        `json:"notices"`
 	Bindings   []integration.Binding `json:"bindings"`
 	Coverage   *event.Coverage       `json:"coverage,omitempty"`
-	Value      json.RawMessage       `json:"value,omitempty"` // of read and prompt, whole
-	DurationMS int64                 `json:"duration_ms"`
+	// Messages and Description are a prompt's; Value is the whole of what read
+	// and prompt got, as it was received.
+	Messages    []content.Message `json:"messages,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Value       json.RawMessage   `json:"value,omitempty"`
+	// Steps are the results of the steps of a parallel one, in their order.
+	Steps      []*Result `json:"steps,omitempty"`
+	DurationMS int64     `json:"duration_ms"`
 
 	turnCode string
 	// integrity says that what a change would have started is not what was

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/looprig/looprig/compose/answers"
@@ -18,18 +19,12 @@ import (
 	"github.com/looprig/looprig/harness/tool"
 )
 
-// Reader reads a binding's resources and prompts.
-type Reader interface {
-	ReadResource(ctx context.Context, binding, uri string) (json.RawMessage, error)
-	GetPrompt(ctx context.Context, binding, name string, args json.RawMessage) (json.RawMessage, error)
-}
-
 // Options are what a Runner works on.
 type Options struct {
 	Script  *Script
 	Session *session.Session
 	Port    integration.Port
-	Reader  Reader
+	Reader  integration.Reader
 	// Define adds or replaces a binding from a whole definition.
 	Define func(ctx context.Context, op integration.Op, s config.Server, by string) error
 	// Answers are the run's prepared answers; Scripted its model, or nil.
@@ -89,6 +84,9 @@ func (r *Runner) leftOver() error {
 	}
 	if r.opt.Scripted != nil {
 		for loop, n := range r.opt.Scripted.Unused() {
+			if loop == scripted.UnusedSampling {
+				return exit.New(exit.Expectation, "%s: %d of sampling_replies were never asked for", r.opt.Script.File, n)
+			}
 			if loop == "" {
 				return exit.New(exit.Expectation, "%s: %d replies were never asked for", r.opt.Script.File, n)
 			}
@@ -106,17 +104,27 @@ func (r *Runner) misfits() error {
 }
 
 func (r *Runner) step(ctx context.Context, i int, s Step) error {
-	start, from := time.Now(), r.opt.Session.LastSeq()
+	from := r.opt.Session.LastSeq()
+	if s.Kind == StepParallel {
+		return r.parallel(ctx, i, s, from)
+	}
+	start := time.Now()
 	res, err := r.do(ctx, s)
 	if err != nil {
 		return r.located(s, err)
 	}
+	return r.conclude(ctx, i, s, res, from, time.Since(start))
+}
+
+// conclude completes a step's result with what happened meanwhile, judges it and
+// saves what it yields.
+func (r *Runner) conclude(ctx context.Context, i int, s Step, res *Result, from uint64, took time.Duration) error {
 	if err := r.tape.until(ctx, r.opt.Session.LastSeq()); err != nil {
 		return r.located(s, err)
 	}
 	res.Gates, res.Notices = r.tape.since(from)
 	res.Bindings = r.opt.Port.Bindings()
-	res.DurationMS = time.Since(start).Milliseconds()
+	res.DurationMS = took.Milliseconds()
 	if r.opt.Text != nil && res.Text != "" {
 		r.opt.Text(res.Text)
 	}
@@ -130,9 +138,48 @@ func (r *Runner) step(ctx context.Context, i int, s Step) error {
 	return r.save(ctx, s, input)
 }
 
+// parallel runs the steps of one all at once and concludes them in their order
+// when the last has ended. The gates and notices of that time are everybody's.
+func (r *Runner) parallel(ctx context.Context, i int, s Step, from uint64) error {
+	start := time.Now()
+	type ran struct {
+		res  *Result
+		err  error
+		took time.Duration
+	}
+	all := make([]ran, len(s.Steps))
+	var wg sync.WaitGroup
+	for k, inner := range s.Steps {
+		wg.Go(func() {
+			begun := time.Now()
+			res, err := r.do(ctx, inner)
+			all[k] = ran{res, err, time.Since(begun)}
+		})
+	}
+	wg.Wait()
+	outer, err := done(nil)
+	if err != nil {
+		return r.located(s, err)
+	}
+	for k, inner := range s.Steps {
+		if all[k].err != nil {
+			return r.located(inner, all[k].err)
+		}
+		if err := r.conclude(ctx, i, inner, all[k].res, from, all[k].took); err != nil {
+			return err
+		}
+		all[k].res.Bindings = []integration.Binding{} // those of the outer result
+		outer.Steps = append(outer.Steps, all[k].res)
+	}
+	return r.conclude(ctx, i, s, outer, from, time.Since(start))
+}
+
 // judge applies the step's expectations; a step without any must be ok.
 func (r *Runner) judge(ctx context.Context, i int, s Step, res *Result, input any) error {
 	if len(s.Expects) == 0 {
+		if s.Kind == StepParallel {
+			return nil // its steps were judged
+		}
 		return r.unexpected(s, res)
 	}
 	var failed error

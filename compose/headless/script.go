@@ -21,6 +21,8 @@ const (
 	MaxSteps   = 10_000
 	MaxExpects = 100
 	MaxWait    = 10 * time.Minute
+	// MaxParallel bounds the steps of a parallel one, all of which run at once.
+	MaxParallel = 16
 )
 
 // Script is a loaded script. It is data only: there is no control flow.
@@ -55,11 +57,12 @@ const (
 	StepWait      Kind = "wait"
 	StepStatus    Kind = "status"
 	StepSleep     Kind = "sleep"
+	StepParallel  Kind = "parallel"
 )
 
 var stepKinds = []Kind{
 	StepUser, StepCall, StepRead, StepPrompt, StepEnable, StepDisable, StepRemove, StepReconnect,
-	StepAdd, StepReplace, StepWait, StepStatus, StepSleep,
+	StepAdd, StepReplace, StepWait, StepStatus, StepSleep, StepParallel,
 }
 
 // Step is one step.
@@ -83,8 +86,10 @@ type Step struct {
 	Generation uint64
 	Timeout    time.Duration
 	Sleep      time.Duration
-	Expects    []Expect
-	Saves      []Save
+	// Steps of a parallel one.
+	Steps   []Step
+	Expects []Expect
+	Saves   []Save
 }
 
 // LoadScript reads and checks a script as a whole: nothing runs unless all of
@@ -125,8 +130,9 @@ func (l *loader) top(o *doc.Obj) {
 			}
 		}
 	}
-	l.s.HasReplies = o.Has("replies")
+	l.s.HasReplies = o.Has("replies") || o.Has("sampling_replies")
 	l.replies(o, "replies")
+	l.samplingReplies(o, "sampling_replies")
 	def := "operator"
 	if l.s.HasReplies {
 		def = "scripted"
@@ -208,6 +214,16 @@ func (l *loader) replyList(n *doc.Node, path string) []scripted.Reply {
 		out = append(out, r)
 	}
 	return out
+}
+
+// samplingReplies takes what the scripted model answers to servers: texts.
+func (l *loader) samplingReplies(o *doc.Obj, key string) {
+	for _, text := range o.Strings(key) {
+		if text == "" {
+			o.Fail(key, "a reply to a server says something")
+		}
+		l.s.Replies.Sampling = append(l.s.Replies.Sampling, scripted.Reply{Say: text})
+	}
 }
 
 // objectOf takes a JSON object, {} when it is absent.

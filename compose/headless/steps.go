@@ -2,7 +2,6 @@ package headless
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/mcpadapter"
-	"github.com/looprig/looprig/mcpadapter/client"
 )
 
 // pollEvery is how often a wait looks at the bindings.
@@ -33,6 +31,7 @@ func (r *Runner) do(ctx context.Context, s Step) (*Result, error) {
 		return done(r.opt.Define(ctx, integration.Op(s.Kind), *s.Server, r.by.ID))
 	case StepWait:
 		return r.wait(ctx, s)
+	case StepParallel: // see Runner.parallel
 	case StepStatus:
 		cov := r.opt.Session.Coverage()
 		res, err := done(nil)
@@ -137,107 +136,6 @@ func (r *Runner) apply(ctx context.Context, s Step) (*Result, error) {
 		return nil, err
 	}
 	return done(r.opt.Port.Apply(ctx, integration.Change{Op: integration.Op(s.Kind), Binding: s.Text, By: r.by.ID}))
-}
-
-func (r *Runner) read(ctx context.Context, s Step) (*Result, error) {
-	if err := r.mustHave(s.Binding); err != nil {
-		return nil, err
-	}
-	var raw json.RawMessage
-	var err error
-	if s.Kind == StepRead {
-		raw, err = r.opt.Reader.ReadResource(ctx, s.Binding, s.URI)
-	} else {
-		if err := r.mustHavePrompt(s.Binding, s.Name); err != nil {
-			return nil, err
-		}
-		args, aerr := r.vars.node(s.Args)
-		if aerr != nil {
-			return nil, aerr
-		}
-		raw, err = r.opt.Reader.GetPrompt(ctx, s.Binding, s.Name, args.JSON())
-	}
-	var failure *client.Error
-	if errors.As(err, &failure) && ctx.Err() == nil {
-		return &Result{
-			Outcome: outcomeOf(failure.Class), Reason: failure.Error(), IsError: true, Content: []content.Block{}, Tools: []ToolResult{},
-		}, nil
-	}
-	var off mcpadapter.BindingFailure // it does not run
-	if errors.As(err, &off) {
-		return &Result{
-			Outcome: tool.Unavailable, Reason: off.Error(), IsError: true, Content: []content.Block{}, Tools: []ToolResult{},
-		}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	res, err := done(nil)
-	res.Value, res.Text = raw, textOf(raw)
-	return res, err
-}
-
-// outcomeOf says what came of a read that failed, in the words of calls.
-func outcomeOf(c client.Class) tool.Outcome {
-	switch c {
-	case "remote":
-		return tool.ToolError
-	case "timeout":
-		return tool.Timeout
-	case "over_limit":
-		return tool.OverLimit
-	case "closed":
-		return tool.Unavailable
-	case "config":
-		return tool.InvalidArguments
-	default:
-		return tool.Failed
-	}
-}
-
-// mustHavePrompt fails with a suggestion when the binding's catalog has no such
-// prompt; without a catalog the binding's own error is the better one.
-func (r *Runner) mustHavePrompt(binding, name string) error {
-	cat, ok := r.opt.Port.Catalog(binding, 0)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, item := range cat.Items {
-		if item.Kind != "prompt" {
-			continue
-		}
-		if item.Name == name {
-			return nil
-		}
-		names = append(names, item.Name)
-	}
-	return exit.New(exit.Usage, "binding %s has no prompt %q%s; it has: %s", binding, name, doc.DidYouMean(name, names), first(strings.Join(names, ", "), "none"))
-}
-
-// textOf joins the texts of a resource's contents or a prompt's messages.
-func textOf(raw json.RawMessage) string {
-	var v struct {
-		Contents []struct {
-			Text string `json:"text"`
-		} `json:"contents"`
-		Messages []struct {
-			Content struct {
-				Text string `json:"text"`
-			} `json:"content"`
-		} `json:"messages"`
-	}
-	if json.Unmarshal(raw, &v) != nil {
-		return ""
-	}
-	var parts []string
-	for _, c := range v.Contents {
-		parts = append(parts, c.Text)
-	}
-	for _, m := range v.Messages {
-		parts = append(parts, m.Content.Text)
-	}
-	return strings.Join(parts, "\n")
 }
 
 func (r *Runner) wait(ctx context.Context, s Step) (*Result, error) {

@@ -58,7 +58,7 @@ func Endpoint(a Address) (Fingerprint, error) {
 	fp := Fingerprint{Kind: LayerEndpoint, Digest: "sha256:" + hex.EncodeToString(h.Sum(nil)), Origin: origin}
 	fp.Lines = []Line{{Label: labelAddress, Value: a.URL, private: true}, {Label: "origin", Value: origin}}
 	if u.EscapedPath() != "/" || u.RawQuery != "" {
-		fp.Lines = append(fp.Lines, Line{Label: "path", Value: pathMark(u)})
+		fp.Lines = append(fp.Lines, Line{Label: labelPath, Value: pathMark(u)})
 	}
 	fp.Lines = append(fp.Lines, Line{Label: "transport", Value: a.Kind}, Line{Label: "encrypted", Value: encrypted(u)})
 	if len(names) > 0 {
@@ -76,8 +76,12 @@ func Endpoint(a Address) (Fingerprint, error) {
 	return fp, nil
 }
 
-// labelAddress labels the whole address.
-const labelAddress = "address"
+// labelAddress labels the whole address, labelPath the mark that stands for its
+// path where the address is left out.
+const (
+	labelAddress = "address"
+	labelPath    = "path"
+)
 
 // originOf is scheme, host in small letters, and the port where it is not the
 // scheme's own.
@@ -132,6 +136,10 @@ func headerNames(names []string) []string {
 // Private reports whether the line may only be shown to the person who decides,
 // and is left out of every record.
 func (l Line) Private() bool { return l.private }
+
+// Replaces reports whether the line stands for a private one, and says nothing
+// beside it.
+func (l Line) Replaces() bool { return l.Label == labelPath }
 
 // Address is the whole address of an endpoint, "" for a launch.
 func (f Fingerprint) Address() string {
