@@ -129,11 +129,13 @@ type (
 	// ToolsetAdopted says that a loop's next turns run under a new toolset.
 	ToolsetAdopted struct {
 		Header
-		Source     string              `json:"source"`
-		Generation uint64              `json:"generation"` // of the slot, counts replacements
-		Digest     string              `json:"digest"`
-		Tools      int                 `json:"tools"`
-		Bindings   []BindingGeneration `json:"bindings,omitempty"`
+		Source     string `json:"source"`
+		Generation uint64 `json:"generation"` // of the slot, counts replacements
+		Digest     string `json:"digest"`
+		Tools      int    `json:"tools"`
+		// Deferred are those of Tools that a model has to search for.
+		Deferred int                 `json:"deferred,omitempty"`
+		Bindings []BindingGeneration `json:"bindings,omitempty"`
 	}
 	// InputQueued says that input waits for a running turn to end.
 	InputQueued struct {

@@ -51,7 +51,7 @@ func samples() map[Type]Event {
 		&SessionStarted{App: "looprig 0.1.0", Model: "operator", Mode: "interactive", Title: "First", Journal: "sqlite"},
 		&SessionClosed{ExitCode: 6, Reason: "no_interactive_gate", Coverage: Coverage{Calls: 6, Gated: 5, Ledgered: 6, Pinned: 4, Outcomes: 6, Indeterminate: 1}, Dropped: 3},
 		&LoopStarted{Model: "operator"}, &LoopIdle{}, &LoopClosed{Reason: "session_closed"},
-		&ToolsetAdopted{Source: "mcp", Generation: 2, Digest: "sha256:ff", Tools: 9, Bindings: []BindingGeneration{{"demo", 2, "sha256:cc"}}},
+		&ToolsetAdopted{Source: "mcp", Generation: 2, Digest: "sha256:ff", Tools: 9, Deferred: 4, Bindings: []BindingGeneration{{"demo", 2, "sha256:cc"}}},
 		&InputQueued{Input: "i2", Text: "later", Position: 1},
 		&TurnStarted{Input: "i1", Origin: "person", Kind: "user", Text: "add \u202e two\x1b[2J", Toolset: "sha256:ff"},
 		&TurnCompleted{Text: "2 + 3 = 5", Steps: 2, Calls: 1, Usage: Usage{Input: 10, Output: 5}, DurationMS: 12},

@@ -173,6 +173,9 @@ func TestDeferredToolsAreCalledByName(t *testing.T) {
 	if r := w.say("x"); r.Calls[0].Outcome != tool.InvalidArguments || !strings.Contains(r.Calls[0].Reason, ToolSchema) {
 		t.Fatalf("%+v", r.Calls[0])
 	}
+	if adopted := of[*event.ToolsetAdopted](t, w.store); len(adopted) != 1 || adopted[0].Tools != 4 || adopted[0].Deferred != 3 {
+		t.Errorf("adopted %+v", adopted)
+	}
 	set := w.Tools("main")
 	if d, err := set.Resolve("demo add"); err != nil || !d.Deferred || set.Len() != 6 {
 		t.Fatalf("%v %v %d", d.Name, err, set.Len())

@@ -166,7 +166,7 @@ func (l *loop) adopt() {
 	for _, s := range installed {
 		_ = l.s.hub.emit(nil, &event.ToolsetAdopted{
 			Header: l.head(), Source: s.source, Generation: s.generation, Digest: set.Digest(),
-			Tools: len(s.defs), Bindings: bindings(s.defs),
+			Tools: len(s.defs), Deferred: len(deferredOf([]slot{s})), Bindings: bindings(s.defs),
 		})
 	}
 }

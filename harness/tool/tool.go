@@ -86,8 +86,10 @@ type Definition struct {
 	Digest string
 	// Generation is the catalog generation that the definition belongs to.
 	Generation uint64
-	Deferred   bool
-	Trust      Trust
+	// Deferred keeps the definition out of a model's requests until the model
+	// has asked for it. People see and call the tool like any other.
+	Deferred bool
+	Trust    Trust
 	// Pin is the launch or endpoint fingerprint of the tool's source, or "".
 	Pin string
 	// Parallel allows calls of one step to run at the same time as others of
