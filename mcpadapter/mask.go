@@ -15,6 +15,9 @@ const (
 	// minSecretBytes is the least length of a configured value that is masked:
 	// shorter ones are words like "1" and "yes", which would be found everywhere.
 	minSecretBytes = 4
+	// minSegmentBytes is that of a segment of an endpoint's path: shorter ones
+	// are words like "mcp".
+	minSegmentBytes = 16
 	// maxSecretBytes bounds what is looked for of one value.
 	maxSecretBytes = 4 << 10
 )
@@ -40,6 +43,10 @@ func newMasker(settings []transport.Setting) masker {
 			var args []string
 			_ = json.Unmarshal([]byte(s.Value), &args) // not a list: nothing to hide
 			m.addArguments(args)
+		case s.Key == "url.path":
+			m.addPath(s.Value)
+		case s.Key == "url.query", s.Key == "url.userinfo":
+			m.addParts(s.Value)
 		default:
 			m.add(s.Value)
 			if scheme, token, ok := strings.Cut(s.Value, " "); ok && !strings.Contains(scheme, "\n") {
@@ -61,6 +68,34 @@ func (m *masker) addArguments(args []string) {
 		} else if i > 0 && tellingOption.MatchString(args[i-1]) {
 			m.add(a)
 		}
+	}
+}
+
+// addPath has the segments of a path hidden that may be keys.
+func (m *masker) addPath(path string) {
+	for _, s := range strings.Split(path, "/") {
+		if len(s) >= minSegmentBytes {
+			m.add(s)
+			m.addUnescaped(s)
+		}
+	}
+}
+
+// addParts has a query or a userinfo hidden, and each value of it.
+func (m *masker) addParts(text string) {
+	m.add(text)
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '&' || r == ':' }) {
+		if _, value, ok := strings.Cut(part, "="); ok {
+			part = value
+		}
+		m.add(part)
+		m.addUnescaped(part)
+	}
+}
+
+func (m *masker) addUnescaped(part string) {
+	if plain, err := url.QueryUnescape(part); err == nil {
+		m.add(plain)
 	}
 }
 

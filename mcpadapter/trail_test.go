@@ -23,6 +23,9 @@ func secretTransport() clienttest.Transport {
 		{Key: "header.Authorization", Value: "Bearer BEARERCANARY", Secret: true},
 		{Key: "args", Value: `["--api-key","ARGCANARY","--token=EQCANARY","/srv/data","plain"]`, Secret: true},
 		{Key: "command", Value: "server"},
+		{Key: "url.path", Value: "/mcp/0123456789-PATHCANARY", Secret: true},
+		{Key: "url.query", Value: "key=QUERY%20CANARY&n=1", Secret: true},
+		{Key: "url.userinfo", Value: "ada-user:PASSCANARY", Secret: true},
 	}}
 }
 
@@ -38,6 +41,7 @@ func TestMessagesAreMasked(t *testing.T) {
 		"bearer alone":       {`{"text":"token is BEARERCANARY."}`, ""},
 		"arguments":          {`{"a":"ARGCANARY","b":"EQCANARY"}`, ""},
 		"other arguments":    {`{"path":"/srv/data","w":"plain"}`, "/srv/data"},
+		"endpoint":           {`{"a":"0123456789-PATHCANARY","b":"QUERY CANARY","c":"PASSCANARY","d":"key=QUERY%20CANARY","e":"/mcp"}`, `"/mcp"`},
 		"short values":       {`{"n":"1"}`, `"1"`},
 		"authorization":      {`{"Authorization":"Basic xCANARY"}`, "Authorization"},
 		"access token":       {`{"access_token" : "xCANARY","n":2}`, `"n":2`},

@@ -122,6 +122,11 @@ func (c *Client) do(ctx context.Context, op, id string, waited *time.Duration, f
 		return c.explain(ctx, op, &protocol.Error{Class: protocol.ClassCancelled, Op: op, Message: "ended before it was sent"})
 	}
 	if err := f(ctx, conn.session(), clk); err != nil {
+		if protocol.ClassOf(err) == protocol.ClassLost {
+			// The connection may live although this request is lost; whether the
+			// server does as well is asked at once.
+			signal(conn.doubt)
+		}
 		return c.explain(ctx, op, err)
 	}
 	return nil

@@ -28,6 +28,7 @@ type connection struct {
 	wg     sync.WaitGroup // what runs beside it
 	wake   chan struct{}  // tells the refresher of new staleness
 	news   chan struct{}  // tells the updater of changed resources
+	doubt  chan struct{}  // asks for a check that the server still answers
 
 	mu         sync.Mutex
 	sess       Session
@@ -41,7 +42,7 @@ type connection struct {
 
 func newConnection(c *Client) *connection {
 	conn := &connection{
-		c: c, clocks: newClocks(), wake: make(chan struct{}, 1), news: make(chan struct{}, 1), changed: make(chan struct{}),
+		c: c, clocks: newClocks(), wake: make(chan struct{}, 1), news: make(chan struct{}, 1), doubt: make(chan struct{}, 1), changed: make(chan struct{}),
 		stale: map[catalog.Family]*staleness{}, lastFetch: map[catalog.Family]time.Time{}, tolerances: map[string]bool{},
 		updates: map[string]time.Time{},
 	}

@@ -376,3 +376,30 @@ func TestSamplingIsOfferedOnlyWithPolicyAndModel(t *testing.T) {
 		}
 	}
 }
+
+func TestALostRequestCastsDoubtOnTheConnection(t *testing.T) {
+	srv := server("a")
+	srv.OnCall = func(context.Context, protocol.CallRequest) (*protocol.Result, error) {
+		return nil, &protocol.Error{Class: protocol.ClassLost, Op: "tools/call", Message: "the stream ended", Sent: true}
+	}
+	dead := false
+	srv.OnPing = func(context.Context) error {
+		if dead {
+			return &protocol.Error{Class: protocol.ClassTimeout, Op: "ping"}
+		}
+		return nil
+	}
+	within(t, srv, options{}, func(t *testing.T, c *client.Client, _ *seen) {
+		for _, alive := range []bool{true, false} {
+			dead = !alive
+			connects := srv.Connects()
+			if _, err := c.Invoke(t.Context(), client.Invocation{Name: "a"}); class(err) != protocol.ClassLost {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Second) // much less than the pace of the checks
+			if again := srv.Connects() > connects; again == alive {
+				t.Errorf("alive %t: connected anew %t", alive, again)
+			}
+		}
+	})
+}

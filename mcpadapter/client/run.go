@@ -361,6 +361,10 @@ func (c *Client) serve(conn *connection) *ending {
 				continue
 			}
 			answered = c.check(conn, sess)
+		case <-conn.doubt:
+			if answered == nil {
+				answered = c.check(conn, sess)
+			}
 		case ok := <-answered:
 			answered = nil
 			switch {
