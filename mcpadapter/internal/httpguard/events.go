@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -250,16 +251,15 @@ func (e *Events) startData() {
 
 // takeData consumes data up to the end of the line and says how many bytes.
 func (e *Events) takeData(chunk []byte) int {
-	n := len(chunk)
-	for i, b := range chunk {
-		if b == '\n' || b == '\r' {
-			n = i
-			break
-		}
+	if n := bytes.IndexByte(chunk, '\n'); n >= 0 {
+		chunk = chunk[:n]
+	}
+	if n := bytes.IndexByte(chunk, '\r'); n >= 0 {
+		chunk = chunk[:n]
 	}
 	e.wasCR = false
-	e.keep(chunk[:n])
-	return n
+	e.keep(chunk)
+	return len(chunk)
 }
 
 // keep adds to the event's data; over the limit only the id and the method are

@@ -128,10 +128,12 @@ func TestRedirects(t *testing.T) {
 
 func TestHeadersLateAndLarge(t *testing.T) {
 	t.Parallel()
+	arrived := make(chan struct{}, 8)
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		switch r.URL.Path {
 		case "/late":
+			arrived <- struct{}{}
 			<-r.Context().Done()
 		case "/fits":
 			w.Header().Set("X-Big", strings.Repeat("x", MaxHeaderBytes-1024))
@@ -139,8 +141,15 @@ func TestHeadersLateAndLarge(t *testing.T) {
 			w.Header().Set("X-Big", strings.Repeat("x", MaxHeaderBytes+1))
 		}
 	})
-	_, err := post(t.Context(), client(t, s.URL+"/late", func(c *Config) { c.HeaderTimeout = 50 * time.Millisecond }))
+	_, err := post(t.Context(), client(t, s.URL+"/late", func(c *Config) { c.HeaderTimeout = 500 * time.Millisecond }))
 	wantKind(t, err, Slow, true)
+	<-arrived
+	when := func(do func()) {
+		go func() {
+			<-arrived
+			do()
+		}()
+	}
 	if _, err := post(t.Context(), client(t, s.URL+"/fits", nil)); err != nil {
 		t.Error(err)
 	}
@@ -148,14 +157,14 @@ func TestHeadersLateAndLarge(t *testing.T) {
 	wantKind(t, err, Malformed, true)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	when(cancel)
 	_, err = post(ctx, client(t, s.URL+"/late", nil))
 	wantKind(t, err, Cancelled, true)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v is not the context's error", err)
 	}
 	c := client(t, s.URL+"/late", nil)
-	time.AfterFunc(20*time.Millisecond, c.Close)
+	when(c.Close)
 	_, err = post(t.Context(), c)
 	wantKind(t, err, Cancelled, true)
 }

@@ -1,6 +1,9 @@
 package httpguard
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Bounds of what is kept of a frame over the limit.
 const (
@@ -27,16 +30,30 @@ type members struct {
 }
 
 func (m *members) write(chunk []byte) {
-	for _, c := range chunk {
-		switch {
-		case m.over:
-			return
-		case m.quoted:
-			m.inString(c)
-		default:
-			m.outside(c)
+	for i := 0; i < len(chunk) && !m.over; i++ {
+		if !m.quoted {
+			m.outside(chunk[i])
+			continue
 		}
+		if !m.escaped && (m.depth != 1 || m.lost) { // nothing is kept: on to what matters
+			i += plainRun(chunk[i:])
+			if i == len(chunk) {
+				return
+			}
+		}
+		m.inString(chunk[i])
 	}
+}
+
+// plainRun counts the bytes before the next quote or backslash.
+func plainRun(b []byte) int {
+	if i := bytes.IndexByte(b, '"'); i >= 0 {
+		b = b[:i]
+	}
+	if i := bytes.IndexByte(b, '\\'); i >= 0 {
+		return i
+	}
+	return len(b)
 }
 
 func (m *members) inString(c byte) {
