@@ -65,7 +65,7 @@ func TestFloodDoesNotDelayRepliesNorLoseStaleFamilies(t *testing.T) {
 		stale = make(chan string, 8)
 		block = make(chan struct{})
 	)
-	const flood, limit = 100_000, 100
+	const flood, limit = 20_000, 100
 	f := connect(t, legacyServer(func(p *peer) {
 		m, _ := p.await("tools/call")
 		for range flood {
