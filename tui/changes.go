@@ -10,7 +10,6 @@ import (
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/tui/bindings"
-	"github.com/looprig/looprig/tui/catalog"
 	"github.com/looprig/looprig/tui/keymap"
 )
 
@@ -25,7 +24,11 @@ type appliedMsg struct {
 }
 
 func (m *model) bindingData() bindings.Data {
-	return bindings.Data{Bindings: m.bindings, Busy: m.busy, Now: m.now}
+	d := bindings.Data{Bindings: m.bindings, Busy: m.busy, Now: m.now}
+	if m.watcher != nil {
+		d.Logs, d.Trace = m.watcher.Logs, m.watcher.Trace
+	}
+	return d
 }
 
 func (m *model) openBindings(name string) {
@@ -34,47 +37,6 @@ func (m *model) openBindings(name string) {
 	if name != "" {
 		m.bind.Focus(name)
 	}
-}
-
-func (m *model) catalogData() catalog.Data {
-	d := catalog.Data{Binding: m.catalog}
-	if c, ok := m.o.Port.Catalog(m.catalog, 0); ok {
-		d.Catalog = &c
-	}
-	return d
-}
-
-// openCatalog shows a binding's catalog; without a name the one that was open,
-// or the first that has tools.
-func (m *model) openCatalog(name string) {
-	if name == "" {
-		name = m.catalog
-	}
-	if _, ok := m.binding(name); !ok {
-		name = ""
-		for _, b := range m.bindings {
-			if name == "" || b.Generation > 0 {
-				name = b.Name
-			}
-			if b.Generation > 0 {
-				break
-			}
-		}
-	}
-	if name != m.catalog {
-		m.cat.Reset()
-	}
-	m.catalog, m.screen, m.adopted = name, screenCatalog, 0
-}
-
-func (m *model) nextCatalog() {
-	for i, b := range m.bindings {
-		if b.Name == m.catalog {
-			m.openCatalog(m.bindings[(i+1)%len(m.bindings)].Name)
-			return
-		}
-	}
-	m.openCatalog("")
 }
 
 func (m *model) binding(name string) (integration.Binding, bool) {

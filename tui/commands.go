@@ -27,6 +27,8 @@ func Commands() []Command {
 	return []Command{
 		{"/call", "TOOL [JSON]", "call a tool; without JSON a form asks for the arguments"},
 		{"/tools", "", "choose a tool from all servers"},
+		{"/prompt", "[BINDING NAME [K=V…]]", "get a prompt; a form asks for what is missing"},
+		{"/resource", "[BINDING URI]", "read a resource; /read is the same"},
 		{"/catalog", "[BINDING]", "what a binding offers"},
 		{"/mcp", "", "the bindings screen"},
 		{"/mcp add", "", "add a binding"},
@@ -50,8 +52,16 @@ func (m *model) send() tea.Cmd {
 	if strings.HasPrefix(text, "/") {
 		return m.command(strings.TrimSpace(text))
 	}
+	all, err := m.mentions(text)
+	if err != nil {
+		m.say("not sent: " + err.Error())
+		return nil
+	}
 	m.cp.Take()
 	m.tr.End()
+	if len(all) > 0 {
+		return m.submitWith(text, all)
+	}
 	return m.submit(text)
 }
 
@@ -76,6 +86,10 @@ func (m *model) command(text string) tea.Cmd {
 	case "/tools":
 		m.cp.Take()
 		m.openTools()
+	case "/prompt":
+		return m.promptCommand(rest)
+	case "/resource", "/read":
+		return m.readCommand(rest)
 	case "/catalog":
 		m.cp.Take()
 		m.openCatalog(rest)
@@ -292,6 +306,8 @@ func (m *model) picked(kind pickKind, e list.Entry) tea.Cmd {
 	case pickSource:
 		m.addForm(e.ID)
 		return nil
+	case pickPrompt, pickResource:
+		return m.pickedItem(e.ID)
 	default:
 	}
 	id, arg, _ := strings.Cut(e.ID, " ")
@@ -308,6 +324,12 @@ func (m *model) picked(kind pickKind, e list.Entry) tea.Cmd {
 func (m *model) complete(text string) []composer.Candidate {
 	const most = 50
 	var out []composer.Candidate
+	if !strings.HasPrefix(text, "/") {
+		return m.mentionCandidates(text)
+	}
+	if out, ok := m.itemCandidates(text, most); ok {
+		return out
+	}
 	if rest, ok := strings.CutPrefix(text, "/call "); ok {
 		for _, d := range m.o.Session.Tools() {
 			if s := typed(d); len(out) < most && s != rest && strings.Contains(strings.ToLower(s), strings.ToLower(rest)) {

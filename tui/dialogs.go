@@ -65,6 +65,8 @@ const (
 	pickAction pickKind = iota
 	pickTool
 	pickSource
+	pickPrompt
+	pickResource
 )
 
 type pickDialog struct {
@@ -122,6 +124,7 @@ func (d *pageDialog) view(f dialogFrame) []string {
 type formUse struct {
 	tool   *tool.Definition    // call this tool
 	change *integration.Change // add or replace; Values come from the form
+	want   *wanted             // a prompt or a template, whose arguments come from the form
 	named  bool                // the form has a name field of ours in front
 }
 
@@ -132,6 +135,7 @@ type formDialog struct {
 	th       *theme.Theme
 	keys     *keymap.Map
 	word     string // what submitting does
+	mute     bool   // the server suggests nothing
 	checking bool   // the answer is being checked; only cancelling is possible
 }
 

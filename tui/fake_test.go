@@ -37,6 +37,12 @@ type world struct {
 	gateErr  error
 	opened   []string
 	copied   []string
+	reads    []string
+	asks     []integration.CompleteRequest
+	readErr  error
+	askErr   error
+	body     string // of every resource
+	slow     chan struct{}
 	events   chan event.Record
 	done     chan struct{}
 	n        int
@@ -74,6 +80,7 @@ func newWorld() *world {
 		def("wipe", "Deletes everything.", `{"type":"object"}`, tool.Hints{Destructive: &yes}),
 		def("nested", "Takes an object.", `{"type":"object","properties":{"p":{"type":"object","properties":{"x":{"type":"integer"}}}}}`, tool.Hints{}),
 	}
+	w.tools[2].Deferred = true
 	return w
 }
 
@@ -170,15 +177,30 @@ func (w *world) Bindings() []integration.Binding {
 	return append([]integration.Binding(nil), w.bindings...)
 }
 
-func (w *world) Catalog(binding string, _ uint64) (integration.Catalog, bool) {
-	if binding != "demo" {
+func (w *world) Catalog(binding string, generation uint64) (integration.Catalog, bool) {
+	if binding != "demo" || generation > 2 {
 		return integration.Catalog{}, false
 	}
-	c := integration.Catalog{Binding: binding, Generation: 1, Digest: "sha256:9f2c"}
+	if generation == 0 {
+		generation = 2
+	}
+	no := false
+	c := integration.Catalog{Binding: binding, Generation: generation, Digest: fmt.Sprint("sha256:9f2", generation), Revision: "2025-11-25"}
 	for _, d := range w.tools {
 		c.Items = append(c.Items, integration.Item{Kind: "tool", Name: d.Identity.Name, ModelName: d.Name, Description: d.Description, InputSchema: d.InputSchema, Hints: d.Hints, Digest: d.Digest, Tokens: d.Tokens})
 	}
-	c.Items = append(c.Items, integration.Item{Kind: "resource", Name: "demo://notes/1", MIME: "text/plain"})
+	c.Items = append(c.Items,
+		integration.Item{Kind: "prompt", Name: "greet", Description: "Greets somebody.", Arguments: []integration.Argument{{Name: "who", Description: "whom to greet", Required: true}, {Name: "tone"}}},
+		integration.Item{Kind: "prompt", Name: "motto", Description: "Says the motto."},
+		integration.Item{Kind: "resource", Name: "demo://notes/1", MIME: "text/plain", Description: "The first note."},
+		integration.Item{Kind: "resource", Name: "demo://clock", MIME: "application/json"},
+		integration.Item{Kind: "template", Name: "demo://notes/{id}{?page}", MIME: "text/plain", Description: "A note by its number."})
+	if generation == 1 {
+		c.Items[0].Digest, c.Items[0].Description = "sha256:old", "Adds numbers."
+		c.Items[0].InputSchema = json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":{"type":"number","title":"First"}}}`)
+		c.Items[0].Hints = tool.Hints{ReadOnly: &no}
+		c.Items[1] = integration.Item{Kind: "tool", Name: "legacy", ModelName: "mcp__demo__legacy", Digest: "sha256:legacy"}
+	}
 	return c, true
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/tui/theme"
 )
 
@@ -46,9 +47,26 @@ var scenes = map[string]func(*rig){
 	"server":     func(r *rig) { r.emit(r.w.open(serverGate())); r.settle() },
 	"bindings":   func(r *rig) { r.press("f2") },
 	"catalog":    func(r *rig) { r.press("f3") },
-	"call":       func(r *rig) { r.press("/call demo add", "enter") },
-	"palette":    func(r *rig) { r.press("ctrl+p", "rec") },
-	"help":       func(r *rig) { r.press("f1") },
+	"prompts":    func(r *rig) { r.press("f3", "]") },
+	"resources": func(r *rig) {
+		r.press("f3", "]", "]", "s", "j")
+		r.emit(&event.ResourceUpdated{Header: r.w.head(), Binding: "demo", URI: "demo://clock"})
+	},
+	"changes":  func(r *rig) { r.press("f3", "d", "enter") },
+	"prompt":   func(r *rig) { r.press("f3", "]", "c", "A") },
+	"template": func(r *rig) { r.press("f3", "[", "c") },
+	"fetched":  func(r *rig) { r.press("/prompt demo greet who=Ada", "enter") },
+	"read":     func(r *rig) { r.press("/resource demo demo://notes/1", "enter", "esc") },
+	"notices":  func(r *rig) { r.chatter(); r.press("f7") },
+	"detail":   func(r *rig) { r.press("f2", "enter") },
+	"retrying": func(r *rig) { r.press("f2", "j", "j", "enter") },
+	"logs":     func(r *rig) { r.press("f2", "L") },
+	"trace":    func(r *rig) { r.press("f2", "T", "k") },
+	"frame":    func(r *rig) { r.press("f2", "T", "enter") },
+	"kinds":    func(r *rig) { r.press("/mcp add", "enter") },
+	"call":     func(r *rig) { r.press("/call demo add", "enter") },
+	"palette":  func(r *rig) { r.press("ctrl+p", "rec") },
+	"help":     func(r *rig) { r.press("f1") },
 }
 
 func TestScreens(t *testing.T) {

@@ -1,12 +1,10 @@
 package tui
 
 import (
-	"sort"
 	"strings"
 
 	"github.com/looprig/looprig/tui/cells"
 	"github.com/looprig/looprig/tui/keymap"
-	"github.com/looprig/looprig/tui/status"
 )
 
 // openHelp shows the commands and the keys that are in force.
@@ -36,25 +34,6 @@ func (m *model) helpLines(w int) []string {
 			}
 			out = append(out, cells.Cut("  "+th.Key.Render(cells.Fit(strings.Join(names, " "), 24))+" "+title, w))
 		}
-	}
-	return out
-}
-
-// openNotices shows notices, stderr and logs merged, newest first.
-func (m *model) openNotices() {
-	m.push(&pageDialog{title: "notices, stderr and logs", lines: m.noticeLines, keys: m.keys, th: m.th})
-}
-
-func (m *model) noticeLines(w int) []string {
-	all := make([]status.Notice, 0, len(m.notices)+len(m.logs))
-	all = append(append(all, m.notices...), m.logs...)
-	sort.SliceStable(all, func(i, j int) bool { return all[i].Time.After(all[j].Time) })
-	if len(all) == 0 {
-		return []string{m.th.Muted.Render("none yet")}
-	}
-	out := make([]string, len(all))
-	for i, n := range all {
-		out[i] = status.NoticeLine(n, m.th, w)
 	}
 	return out
 }

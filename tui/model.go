@@ -82,10 +82,19 @@ type model struct {
 	minimised map[string]bool
 	answered  map[string]bool
 
+	reader    integration.Reader  // nil when the host has none
+	watcher   integration.Watcher // nil when the host has none
+	fetches   map[int]fetching
+	lastFetch int
+	asked     asked
+	pause     time.Duration // before suggestions are asked for
+	updated   map[resourceKey]int
+	catData   *catalog.Data // for this message, once somebody asked
+
 	turns   map[string]turn // running turns by loop
 	queued  []queued
 	notices []status.Notice
-	logs    []status.Notice
+	logs    []logLine
 	adopted int // generations adopted since the catalog was looked at
 	ended   bool
 
@@ -134,6 +143,9 @@ func newModel(ctx context.Context, o Options) (*model, error) {
 		minimised: map[string]bool{}, answered: map[string]bool{}, turns: map[string]turn{},
 		bindings: o.Port.Bindings(), gates: o.Session.Gates(),
 	}
+	m.reader, _ = o.Port.(integration.Reader)
+	m.watcher, _ = o.Port.(integration.Watcher)
+	m.fetches, m.updated, m.pause = map[int]fetching{}, map[resourceKey]int{}, suggestPause
 	m.cp = composer.New(th, o.History, m.complete)
 	if o.Session.Operator() {
 		m.tr.Note(m.now, "", transcript.Info, "No model configured: you choose the calls. Try `/call demo add`, `/tools`, `/mcp add`, `/help`.")

@@ -45,6 +45,15 @@ func (b *batch) add(r event.Record) {
 	case *event.ModelDelta:
 		b.addDelta(r, e)
 		return
+	case *event.BindingTrace:
+		return // the screen that shows it asks for all of it
+	case *event.ResourceUpdated:
+		key := e.Binding + "\x00" + e.URI
+		if i, ok := b.progress[key]; ok {
+			b.records[i] = r
+			return
+		}
+		b.progress[key] = len(b.records)
 	case *event.ToolProgress:
 		if i, ok := b.progress[e.Call]; ok {
 			b.records[i] = r

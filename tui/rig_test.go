@@ -46,6 +46,7 @@ func newRig(t *testing.T, width, height int, change ...func(*Options)) *rig {
 		t.Fatal(err)
 	}
 	m.ticks = ticks{on: true, fast: true} // timers are driven by pass
+	m.pause = 0
 	r := &rig{t: t, m: m, w: w}
 	r.send(tea.WindowSizeMsg{Width: width, Height: height})
 	return r

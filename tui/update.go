@@ -14,8 +14,9 @@ import (
 // The results of commands.
 type (
 	submittedMsg struct {
-		text string
-		err  error
+		text  string
+		fetch int // what was read for it
+		err   error
 	}
 	interruptedMsg struct{ err error }
 	docMsg         struct {
@@ -33,12 +34,14 @@ type (
 // Update handles a message. Every message may change what is due: the next
 // gate, the next tick.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.now = m.o.Clock.Now()
+	m.now, m.catData = m.o.Clock.Now(), nil
 	cmd := m.handle(msg)
+	m.catData = nil
 	if m.quitting {
 		return m, tea.Quit
 	}
 	m.settle()
+	m.checkAsked()
 	return m, tea.Batch(cmd, m.tick())
 }
 
@@ -68,7 +71,7 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.PasteMsg:
-		m.paste(msg.Content)
+		return m.paste(msg.Content)
 	case tickMsg:
 		if msg.n == m.ticks.n {
 			m.ticks.on = false
@@ -90,6 +93,7 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 func (m *model) done(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case submittedMsg:
+		m.endFetch(msg.fetch)
 		if msg.err != nil {
 			m.say("not sent: " + msg.err.Error())
 			if m.cp.Empty() {
@@ -115,6 +119,14 @@ func (m *model) done(msg tea.Msg) tea.Cmd {
 		m.applied(msg)
 	case editorMsg:
 		return m.editor(msg)
+	case fetchMsg:
+		m.fetched(msg)
+	case suggestDueMsg:
+		return m.suggestDue(msg)
+	case suggestedMsg:
+		m.suggested(msg)
+	case watchedMsg:
+		m.watched(msg)
 	}
 	return nil
 }
@@ -154,10 +166,21 @@ func (m *model) quit(r Result) {
 }
 
 // paste goes to whatever has the focus. It never submits.
-func (m *model) paste(text string) {
+func (m *model) paste(text string) tea.Cmd {
+	switch d := m.top().(type) {
+	case nil:
+		m.pasteScreen(text)
+	case *formDialog:
+		d.paste(text, m.now)
+		return m.suggest(d)
+	default:
+		d.paste(text, m.now)
+	}
+	return nil
+}
+
+func (m *model) pasteScreen(text string) {
 	switch {
-	case m.top() != nil:
-		m.top().paste(text, m.now)
 	case m.screen == screenBindings:
 		m.bind.Paste(text)
 	case m.screen == screenCatalog:
@@ -234,6 +257,10 @@ func (m *model) run(id keymap.ID) tea.Cmd {
 		m.quit(Result{Reason: ReasonQuit})
 	case keymap.Back:
 		return m.back()
+	case keymap.GetPrompt:
+		m.openItems(pickPrompt)
+	case keymap.ReadResource:
+		m.openItems(pickResource)
 	case keymap.BindingAdd, keymap.BindingToggle, keymap.BindingReplace, keymap.BindingRemove, keymap.BindingReconnect, keymap.BindingCatalog:
 		b, _ := m.bind.Selected(m.bindingData())
 		return m.bindingAction(id, b.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/internal/safetext"
+	"github.com/looprig/looprig/tui/bindings"
 	"github.com/looprig/looprig/tui/markdown"
 	"github.com/looprig/looprig/tui/status"
 	"github.com/looprig/looprig/tui/transcript"
@@ -42,7 +43,7 @@ func (m *model) events(msg eventsMsg) tea.Cmd {
 func ofSources(e event.Event) bool {
 	switch e.(type) {
 	case *event.BindingChanged, *event.CatalogCandidate, *event.CatalogAdopted, *event.CatalogRejected,
-		*event.BindingReconfigured, *event.PinChanged, *event.ToolsetAdopted, *event.Notice:
+		*event.BindingReconfigured, *event.PinChanged, *event.ToolsetAdopted, *event.Notice, *event.ResourceUpdated:
 		return true
 	}
 	return false
@@ -202,9 +203,11 @@ func (m *model) sourceEvent(e event.Event) {
 	case *event.PinChanged:
 		m.notice(h, e.Binding, e.Layer+" "+strings.ReplaceAll(string(event.TypeOf(e)), ".", " "), pinLevel(event.TypeOf(e)))
 	case *event.BindingStderr:
-		m.log(h, e.Binding, "stderr: "+e.Line)
+		m.log(h, e.Binding, "stderr: "+e.Line, "info", fromStderr)
 	case *event.BindingLog:
-		m.log(h, e.Binding, e.Level+": "+string(e.Data))
+		m.log(h, e.Binding, logText(e), logLevel(e.Level), fromLog)
+	case *event.ResourceUpdated:
+		m.resourceUpdated(h, e)
 	}
 }
 
@@ -291,12 +294,23 @@ func (m *model) notice(h *event.Header, binding, text, level string) {
 	}
 }
 
-func (m *model) log(h *event.Header, binding, text string) {
-	m.logs = append(m.logs, m.line(h, binding, text, "info"))
+func (m *model) log(h *event.Header, binding, text, level string, from logSource) {
+	m.logs = append(m.logs, logLine{m.line(h, binding, text, level), from})
 	if len(m.logs) > maxLogs {
-		m.logs = append([]status.Notice(nil), m.logs[len(m.logs)-maxLogs*9/10:]...)
+		m.logs = append([]logLine(nil), m.logs[len(m.logs)-maxLogs*9/10:]...)
 	}
 }
+
+// logText is a log message in one line: a text as it is, anything else as JSON.
+func logText(e *event.BindingLog) string {
+	text := bindings.LogData(e.Data)
+	if e.Logger != "" {
+		text = e.Logger + ": " + text
+	}
+	return e.Level + " " + text
+}
+
+func logLevel(level string) string { return bindings.Severity(level) }
 
 func (m *model) line(h *event.Header, binding, text, level string) status.Notice {
 	name := ""

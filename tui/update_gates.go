@@ -175,6 +175,11 @@ func (m *model) act(d dialog, a action) tea.Cmd {
 		return m.actForm(d.(*formDialog), a.outcome)
 	case actChange:
 		return m.actChange(d.(*changeDialog), a.c)
+	case actInsert:
+		m.remove(d)
+		m.insert(a.item)
+	case actCopy:
+		return m.copy(a.text)
 	}
 	return nil
 }
@@ -262,6 +267,9 @@ func (m *model) actForm(d *formDialog, out formview.Outcome) tea.Cmd {
 	if out != formview.Submitted {
 		m.remove(d)
 		return nil
+	}
+	if d.use.want != nil {
+		return m.fetchForm(d)
 	}
 	if d.use.tool != nil {
 		m.remove(d)

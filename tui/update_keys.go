@@ -25,11 +25,19 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	if d := m.top(); d != nil {
-		return m.act(d, d.key(k, m.now))
+		cmd := m.act(d, d.key(k, m.now))
+		if f, ok := d.(*formDialog); ok {
+			cmd = tea.Batch(cmd, m.suggest(f))
+		}
+		return cmd
 	}
 	switch m.screen {
 	case screenBindings:
 		a := m.bind.Key(k, m.keys, m.bindingData())
+		if a.Page != nil {
+			m.push(foreignPage(a.Page.Title, a.Page.Text, m.keys, m.th))
+			return nil
+		}
 		return m.bindingAction(a.ID, a.Binding)
 	case screenCatalog:
 		return m.catalogKey(k)
@@ -122,6 +130,7 @@ func (m *model) interrupt() tea.Cmd {
 // back goes one level out, or interrupts. It never approves or denies.
 func (m *model) back() tea.Cmd {
 	switch {
+	case m.giveUp():
 	case m.screen != screenMain:
 		m.screen = screenMain
 	case m.cp.Escape():
@@ -175,6 +184,12 @@ func (m *model) transcriptKey(k tea.KeyPressMsg) tea.Cmd {
 		m.tr.Toggle()
 	case keymap.CopyItem, keymap.CopyRaw:
 		return m.copyItem(id == keymap.CopyRaw)
+	case keymap.OpenItem:
+		m.openItem()
+	case keymap.UseItem:
+		if it := m.tr.Selected(); it != nil {
+			m.insert(it)
+		}
 	case keymap.Search:
 		m.finding, m.query = true, nil
 	case keymap.SearchOn:
@@ -226,15 +241,21 @@ func (m *model) find(query string, dir int) {
 	}
 }
 
-func (m *model) catalogKey(k tea.KeyPressMsg) tea.Cmd {
-	a := m.cat.Key(k, m.keys, m.catalogData())
-	switch a.ID {
-	case keymap.CatalogCall:
-		return m.askCall(a.Tool, nil)
-	case keymap.CatalogNext:
-		m.nextCatalog()
-	default:
-		return m.run(a.ID)
+// openItem shows the whole of the selected item.
+func (m *model) openItem() {
+	it := m.tr.Selected()
+	if it == nil {
+		return
 	}
-	return nil
+	if it.Fetched() != nil {
+		m.push(&fetchedDialog{item: it, keys: m.keys, th: m.th})
+		return
+	}
+	width, lines := -1, []string(nil)
+	m.push(&pageDialog{title: "item", keys: m.keys, th: m.th, lines: func(w int) []string {
+		if w != width {
+			width, lines = w, it.Page(w)
+		}
+		return lines
+	}})
 }

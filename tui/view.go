@@ -64,8 +64,19 @@ func (m *model) footText() string {
 		return m.th.Accent.Render(" /" + string(safetext.ToLine(string(m.query))) + "▏")
 	case m.toast.text != "" && m.now.Before(m.toast.until):
 		return m.th.Toast.Render(" " + m.toast.text)
+	case len(m.fetches) > 0:
+		return m.th.Busy.Render(" " + theme.SymbolBusy + " waiting for " + m.waitingFor() + " · " + m.keys.Hint("app.back=gives up"))
 	}
 	return ""
+}
+
+// waitingFor is the request under way that began last.
+func (m *model) waitingFor() string {
+	last := 0
+	for n := range m.fetches {
+		last = max(last, n)
+	}
+	return m.fetches[last].label
 }
 
 func (m *model) statusData() status.Data {

@@ -34,6 +34,10 @@ type Data struct {
 	// Busy names the change that is being made to a binding.
 	Busy map[string]string
 	Now  time.Time
+	// Logs and Trace are what a binding's server said and what went to and fro,
+	// oldest first, from memory; nil where nobody keeps it.
+	Logs  func(binding string) []integration.LogEntry
+	Trace func(binding string) []integration.Frame
 }
 
 // Screen is the state of the screen. It is not safe for concurrent use.
@@ -43,6 +47,8 @@ type Screen struct {
 	query     []rune
 	filtering bool
 	detail    bool
+	tab       tab
+	cursor    row
 	pager     list.Pager
 }
 
@@ -50,6 +56,8 @@ type Screen struct {
 type Action struct {
 	ID      keymap.ID
 	Binding string
+	// Page is a text to show, with an empty ID.
+	Page *Page
 }
 
 // Focus puts the cursor on a binding.
@@ -97,15 +105,24 @@ func (s *Screen) Key(k tea.KeyPressMsg, keys *keymap.Map, d Data) Action {
 		return Action{}
 	}
 	id, _ := keys.Match(k, keymap.Bindings, keymap.Global)
+	b, any := s.Selected(d)
+	if page, mine := s.tabKey(k, id, b, d); mine {
+		return Action{Binding: b.Name, Page: page}
+	}
 	switch id {
 	case keymap.BindingFilter:
 		s.filtering, s.detail = true, false
 	case keymap.BindingDetail:
-		_, any := s.Selected(d)
-		s.detail = !s.detail && any
+		s.detail, s.tab = !s.detail && any, tabDetail
 		s.pager = list.Pager{}
+	case keymap.BindingStderr, keymap.BindingLogs, keymap.BindingTrace:
+		if any {
+			s.openTab(tabOf(id))
+		}
 	case keymap.Back:
 		switch {
+		case s.detail && s.tab != tabDetail:
+			s.openTab(tabDetail)
 		case s.detail:
 			s.detail = false
 		case len(s.query) > 0:
@@ -116,8 +133,7 @@ func (s *Screen) Key(k tea.KeyPressMsg, keys *keymap.Map, d Data) Action {
 	case "":
 		s.moveKey(k, keys, d)
 	default:
-		b, ok := s.Selected(d)
-		if !ok && id != keymap.BindingAdd && !global(keys, id) {
+		if !any && id != keymap.BindingAdd && !global(keys, id) {
 			return Action{}
 		}
 		return Action{ID: id, Binding: b.Name}
@@ -201,7 +217,7 @@ func (s *Screen) View(d Data, th *theme.Theme, keys *keymap.Map, w, h int) []str
 	b, any := s.Selected(d)
 	switch {
 	case s.detail && any && w < wide:
-		body = s.pager.View(th, detail(b, d, th, w-2), w-2, room)
+		body = append([]string(nil), s.tabView(b, d, th, w-2, room)...)
 		for i, l := range body {
 			body[i] = " " + l
 		}
@@ -219,8 +235,14 @@ func (s *Screen) hint(keys *keymap.Map, w int) string {
 	switch {
 	case s.filtering:
 		return "type to filter · ⏎ keeps it · esc clears it"
+	case s.detail && (s.tab == tabLogs || s.tab == tabTrace):
+		return keys.HintEnds(w, []string{"app.back=detail", "bindings.help=help"}, "list.down=move", "binding.detail=all of it", "binding.stderr=stderr", "binding.logs=logs", "binding.trace=trace")
 	case s.detail:
-		return keys.HintEnds(w, []string{"app.back=list", "bindings.help=help"}, "list.down=scroll", "list.page_down=page", "binding.catalog=catalog", "binding.reconnect=reconnect", "binding.toggle=on/off")
+		back := "app.back=list"
+		if s.tab != tabDetail {
+			back = "app.back=detail"
+		}
+		return keys.HintEnds(w, []string{back, "bindings.help=help"}, "list.down=scroll", "binding.logs=logs", "binding.trace=trace", "binding.stderr=stderr", "binding.catalog=catalog", "binding.reconnect=reconnect", "list.page_down=page", "binding.toggle=on/off")
 	}
 	return keys.HintEnds(w, []string{"app.back=back", "bindings.help=help"}, "binding.add=add", "binding.toggle=on/off", "binding.replace=replace", "binding.remove=remove",
 		"binding.reconnect=reconnect", "binding.detail=detail", "binding.catalog=catalog", "binding.filter=filter")
@@ -232,7 +254,7 @@ func (s *Screen) columns(d Data, th *theme.Theme, w, h int) []string {
 	left := cells.Block(s.table(d, th, lw, h), lw, h)
 	var right []string
 	if b, ok := s.Selected(d); ok {
-		right = s.pager.View(th, detail(b, d, th, rw), rw, h)
+		right = s.tabView(b, d, th, rw, h)
 	}
 	right = cells.Block(right, rw, h)
 	bar := th.Rule.Render("│")

@@ -3,6 +3,7 @@ package bindings
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/internal/safetext"
@@ -25,8 +26,11 @@ func detail(b integration.Binding, d Data, th *theme.Theme, w int) []string {
 	if b.Reason != "" || b.Code != "" && g != theme.GroupReady {
 		p.field("reason", strings.TrimSpace(join(b.Class, b.Code)+" "+b.Reason))
 	}
+	if b.NextTry != nil {
+		p.field("next try", due(*b.NextTry, d.Now))
+	}
 	p.field("position", b.Position)
-	p.field("source", b.Kind+" "+b.Origin)
+	p.field("source", kindWord(b.Kind)+" "+b.Origin)
 	p.field("scope", scope(b))
 	if b.ServerName != "" || b.Revision != "" {
 		p.field("server", "says it is "+string(safetext.Ident(b.ServerName))+" "+string(safetext.ToLine(b.ServerVersion)))
@@ -38,7 +42,11 @@ func detail(b integration.Binding, d Data, th *theme.Theme, w int) []string {
 			gen += fmt.Sprintf(", %d waits for an idle boundary", b.Candidate)
 		}
 		p.field("generation", gen+" "+b.Digest)
-		p.field("offers", fmt.Sprintf("%d tools (%s tokens), %d prompts, %d resources, %d templates", b.Tools, status.Tokens(b.Tokens), b.Prompts, b.Resources, b.Templates))
+		p.field("offers", fmt.Sprintf("%d tools, %d prompts, %d resources, %d templates", b.Tools, b.Prompts, b.Resources, b.Templates))
+		p.field("costs", costs(b))
+	}
+	if b.SamplingTokens > 0 {
+		p.field("sampling", status.Tokens(b.SamplingTokens)+" tokens used by its requests for the model")
 	}
 	p.field("pin", strings.TrimSpace(b.Trust+" "+b.Pin))
 	if b.PID > 0 {
@@ -47,6 +55,7 @@ func detail(b integration.Binding, d Data, th *theme.Theme, w int) []string {
 	if b.Inflight > 0 {
 		p.field("in flight", fmt.Sprint(b.Inflight))
 	}
+	p.list(fmt.Sprintf("WATCHED RESOURCES (%d)", len(b.Subscriptions)), b.Subscriptions, "◉ ")
 	p.list("WARNINGS", b.Warnings, theme.SymbolWarn+" ")
 	p.list("TOLERATED", b.Tolerances, "· ")
 	p.list("WITHHELD FROM ITS ENVIRONMENT", b.WithheldEnv, "· ")
@@ -142,4 +151,33 @@ func (p *printer) stderr(lines []string) {
 	for _, l := range shown {
 		p.line(p.th.Gutter.Render("│") + " " + string(safetext.ToLine(l)))
 	}
+}
+
+// due says when the next attempt is made.
+func due(at, now time.Time) string {
+	left := at.Sub(now)
+	if left <= 0 {
+		return "now"
+	}
+	return fmt.Sprintf("in %d s, at %s", int((left+time.Second-1)/time.Second), at.In(now.Location()).Format("15:04:05"))
+}
+
+// kindWord is a kind of transport for people.
+func kindWord(kind string) string {
+	switch kind {
+	case "http":
+		return "http (streamable)"
+	case "sse":
+		return "sse (HTTP with server-sent events)"
+	}
+	return kind
+}
+
+// costs is what a binding's tools take of a model's context.
+func costs(b integration.Binding) string {
+	s := status.Tokens(b.Tokens) + " tokens of context"
+	if b.Deferred > 0 {
+		s += fmt.Sprintf("; %d of %d tools deferred: a model searches for them", b.Deferred, b.Tools)
+	}
+	return s
 }

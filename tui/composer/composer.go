@@ -184,7 +184,8 @@ func size(n int) string {
 func (c *Composer) changed() {
 	c.found, c.pick, c.closed = nil, 0, false
 	if c.complete != nil && c.area.Length() < PasteBytes {
-		if text := c.area.Value(); strings.HasPrefix(text, "/") && !strings.Contains(text, "\n") {
+		text := c.area.Value()
+		if command := strings.HasPrefix(text, "/"); command && !strings.Contains(text, "\n") || !command && strings.Contains(text, "@") {
 			c.found = c.complete(text)
 		}
 	}

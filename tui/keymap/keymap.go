@@ -31,18 +31,21 @@ const (
 	Bindings       Context = "bindings"
 	Catalog        Context = "catalog"
 	List           Context = "list" // palette, pickers, help, notices
+	Notices        Context = "notices"
+	Fetched        Context = "fetched"
 	GatePermission Context = "gate.permission"
 	GateConfirm    Context = "gate.confirm"
 	GateURL        Context = "gate.open_url"
 	GateServer     Context = "gate.untrusted_server"
+	GateSampling   Context = "gate.sampling"
 	Form           Context = "form"
 	Confirm        Context = "confirm"
 )
 
 // Contexts lists the contexts in the order of the help.
 func Contexts() []Context {
-	return []Context{Always, Global, Leader, Composer, Transcript, Bindings, Catalog, List,
-		GatePermission, GateConfirm, GateURL, GateServer, Form, Confirm}
+	return []Context{Always, Global, Leader, Composer, Transcript, Bindings, Catalog, List, Notices, Fetched,
+		GatePermission, GateConfirm, GateURL, GateServer, GateSampling, Form, Confirm}
 }
 
 // Title is what to call a context in the help.
@@ -64,6 +67,10 @@ func (c Context) Title() string {
 		return "Catalog"
 	case List:
 		return "Lists: palette, help, notices"
+	case Notices:
+		return "Notices, stderr and logs"
+	case Fetched:
+		return "A prompt or a resource"
 	case GatePermission:
 		return "Gate: permission"
 	case GateConfirm:
@@ -72,6 +79,8 @@ func (c Context) Title() string {
 		return "Gate: open url"
 	case GateServer:
 		return "Gate: untrusted server"
+	case GateSampling:
+		return "Gate: sampling"
 	case Form:
 		return "Forms"
 	case Confirm:

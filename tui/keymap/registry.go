@@ -16,6 +16,8 @@ const (
 	OpenSessions ID = "screen.sessions"
 	OpenGate     ID = "gate.oldest"
 	OpenNotices  ID = "screen.notices"
+	GetPrompt    ID = "prompt.get"
+	ReadResource ID = "resource.read"
 	NextPane     ID = "pane.next"
 	Quit         ID = "app.quit"
 
@@ -41,6 +43,8 @@ const (
 	Expand    ID = "transcript.expand"
 	CopyItem  ID = "transcript.copy"
 	CopyRaw   ID = "transcript.copy_raw"
+	OpenItem  ID = "transcript.open"
+	UseItem   ID = "transcript.insert"
 	Search    ID = "transcript.search"
 	SearchOn  ID = "transcript.search_next"
 	SearchOff ID = "transcript.search_previous"
@@ -53,11 +57,30 @@ const (
 	BindingDetail    ID = "binding.detail"
 	BindingFilter    ID = "binding.filter"
 	BindingCatalog   ID = "binding.catalog"
+	BindingStderr    ID = "binding.stderr"
+	BindingLogs      ID = "binding.logs"
+	BindingTrace     ID = "binding.trace"
 
-	CatalogCall   ID = "catalog.call"
-	CatalogFilter ID = "catalog.filter"
-	CatalogNext   ID = "catalog.next_binding"
-	CatalogDetail ID = "catalog.detail"
+	CatalogUse      ID = "catalog.use"
+	CatalogFilter   ID = "catalog.filter"
+	CatalogNext     ID = "catalog.next_binding"
+	CatalogDetail   ID = "catalog.detail"
+	CatalogKindOn   ID = "catalog.kind_next"
+	CatalogKindBack ID = "catalog.kind_previous"
+	CatalogCompare  ID = "catalog.compare"
+	CatalogOlder    ID = "catalog.older"
+	CatalogNewer    ID = "catalog.newer"
+	CatalogWatch    ID = "catalog.watch"
+	CatalogRaw      ID = "catalog.raw"
+	CatalogCopy     ID = "catalog.copy"
+
+	NoticesFilter  ID = "notices.filter"
+	NoticesNotices ID = "notices.notices"
+	NoticesStderr  ID = "notices.stderr"
+	NoticesLogs    ID = "notices.logs"
+
+	FetchedInsert ID = "fetched.insert"
+	FetchedCopy   ID = "fetched.copy"
 
 	ListUp    ID = "list.up"
 	ListDown  ID = "list.down"
@@ -90,6 +113,12 @@ const (
 	ServerRefuse ID = "server.refuse"
 	ServerLater  ID = "server.minimise"
 
+	SamplingRun     ID = "sampling.run"
+	SamplingEdit    ID = "sampling.edit"
+	SamplingDecline ID = "sampling.decline"
+	SamplingCancel  ID = "sampling.cancel"
+	SamplingFull    ID = "sampling.full"
+
 	FormNext    ID = "form.next"
 	FormPrev    ID = "form.previous"
 	FormSubmit  ID = "form.submit"
@@ -120,6 +149,8 @@ var registry = []Action{
 	{ID: OpenSessions, Title: "Sessions", Context: Global, Keys: []string{"f5"}, Palette: true, Disabled: later + "; `looprig sessions list` lists them"},
 	{ID: OpenGate, Title: "Oldest open gate", Context: Global, Keys: []string{"f6"}, Palette: true},
 	{ID: OpenNotices, Title: "Notices, stderr and logs", Context: Global, Keys: []string{"f7"}, Palette: true},
+	{ID: GetPrompt, Title: "Get a prompt", Context: Global, Palette: true},
+	{ID: ReadResource, Title: "Read a resource", Context: Global, Palette: true},
 	{ID: NextPane, Title: "Next pane", Context: Global, Keys: []string{"shift+tab"}},
 	{ID: Back, Title: "One level out, or interrupt", Context: Global, Keys: []string{"esc"}},
 	{ID: Quit, Title: "Quit", Context: Global, Palette: true},
@@ -151,6 +182,8 @@ var registry = []Action{
 	{ID: Expand, Title: "Expand or fold", Context: Transcript, Keys: []string{"enter", "space"}},
 	{ID: CopyItem, Title: "Copy the item", Context: Transcript, Keys: []string{"y"}},
 	{ID: CopyRaw, Title: "Copy the item as raw JSON", Context: Transcript, Keys: []string{"Y"}},
+	{ID: OpenItem, Title: "The whole item in a pager", Context: Transcript, Keys: []string{"o"}},
+	{ID: UseItem, Title: "Put a prompt or a resource into the composer", Context: Transcript, Keys: []string{"i"}},
 	{ID: Search, Title: "Search", Context: Transcript, Keys: []string{"/"}},
 	{ID: SearchOn, Title: "Next match", Context: Transcript, Keys: []string{"n"}},
 	{ID: SearchOff, Title: "Previous match", Context: Transcript, Keys: []string{"N"}},
@@ -164,11 +197,22 @@ var registry = []Action{
 	{ID: BindingDetail, Title: "Detail", Context: Bindings, Keys: []string{"enter"}},
 	{ID: BindingFilter, Title: "Filter", Context: Bindings, Keys: []string{"/"}},
 	{ID: BindingCatalog, Title: "Catalog of the binding", Context: Bindings, Keys: []string{"c"}},
+	{ID: BindingStderr, Title: "What the server wrote to stderr", Context: Bindings, Keys: []string{"E"}},
+	{ID: BindingLogs, Title: "Log messages of the server", Context: Bindings, Keys: []string{"L"}},
+	{ID: BindingTrace, Title: "Raw protocol messages, secrets masked", Context: Bindings, Keys: []string{"T"}},
 	{ID: "bindings.help", Title: "Help", Context: Bindings, Keys: []string{"?"}},
 
-	{ID: CatalogCall, Title: "Call the tool", Context: Catalog, Keys: []string{"c"}},
+	{ID: CatalogUse, Title: "Call the tool, get the prompt, read the resource, fill in the template", Context: Catalog, Keys: []string{"c"}},
 	{ID: CatalogDetail, Title: "Description and schema", Context: Catalog, Keys: []string{"enter"}},
+	{ID: CatalogKindOn, Title: "Next kind: tools, prompts, resources, templates", Context: Catalog, Keys: []string{"]", "right"}},
+	{ID: CatalogKindBack, Title: "Previous kind", Context: Catalog, Keys: []string{"[", "left"}},
 	{ID: CatalogFilter, Title: "Filter", Context: Catalog, Keys: []string{"/"}},
+	{ID: CatalogCompare, Title: "What changed since the generation before", Context: Catalog, Keys: []string{"d"}},
+	{ID: CatalogOlder, Title: "An older generation", Context: Catalog, Keys: []string{"<"}},
+	{ID: CatalogNewer, Title: "A newer generation", Context: Catalog, Keys: []string{">"}},
+	{ID: CatalogWatch, Title: "Report changes of the resource, or no longer", Context: Catalog, Keys: []string{"s"}},
+	{ID: CatalogRaw, Title: "Raw JSON of the item", Context: Catalog, Keys: []string{"J"}},
+	{ID: CatalogCopy, Title: "Copy the name", Context: Catalog, Keys: []string{"y"}},
 	{ID: CatalogNext, Title: "Next binding", Context: Catalog, Keys: []string{"tab"}},
 	{ID: "catalog.help", Title: "Help", Context: Catalog, Keys: []string{"?"}},
 
@@ -178,6 +222,14 @@ var registry = []Action{
 	{ID: ListPgDn, Title: "Page down", Context: List, Keys: []string{"pgdown"}},
 	{ID: ListPick, Title: "Choose", Context: List, Keys: []string{"enter"}},
 	{ID: ListClose, Title: "Close", Context: List, Keys: []string{"esc"}},
+
+	{ID: NoticesFilter, Title: "Filter", Context: Notices, Keys: []string{"/"}},
+	{ID: NoticesNotices, Title: "Notices, or none", Context: Notices, Keys: []string{"n"}},
+	{ID: NoticesStderr, Title: "Stderr, or none", Context: Notices, Keys: []string{"s"}},
+	{ID: NoticesLogs, Title: "Logs, or none", Context: Notices, Keys: []string{"l"}},
+
+	{ID: FetchedInsert, Title: "Put it into the composer", Context: Fetched, Keys: []string{"enter"}},
+	{ID: FetchedCopy, Title: "Copy it", Context: Fetched, Keys: []string{"y"}},
 
 	{ID: PermitOnce, Title: "Allow once", Context: GatePermission, Keys: []string{"a"}},
 	{ID: PermitSession, Title: "Allow for this session", Context: GatePermission, Keys: []string{"s"}},
@@ -193,7 +245,7 @@ var registry = []Action{
 	{ID: ConfirmCancel, Title: "Cancel", Context: GateConfirm, Keys: []string{"esc"}},
 
 	{ID: URLOpen, Title: "Open in the browser", Context: GateURL, Keys: []string{"o"}},
-	{ID: URLCopy, Title: "Copy the address", Context: GateURL, Keys: []string{"y"}},
+	{ID: URLCopy, Title: "Copy the address and answer accepted", Context: GateURL, Keys: []string{"y"}},
 	{ID: URLFull, Title: "Show the full address", Context: GateURL, Keys: []string{"v"}},
 	{ID: URLDecline, Title: "Decline", Context: GateURL, Keys: []string{"d"}},
 	{ID: URLCancel, Title: "Cancel", Context: GateURL, Keys: []string{"esc"}},
@@ -202,6 +254,12 @@ var registry = []Action{
 	{ID: ServerOnce, Title: "Start once, accept nothing", Context: GateServer, Keys: []string{"o"}},
 	{ID: ServerRefuse, Title: "Refuse", Context: GateServer, Keys: []string{"d"}},
 	{ID: ServerLater, Title: "Minimise to the queue", Context: GateServer, Keys: []string{"esc"}},
+
+	{ID: SamplingRun, Title: "Run, or send the reply", Context: GateSampling, Keys: []string{"r"}},
+	{ID: SamplingEdit, Title: "Edit first", Context: GateSampling, Keys: []string{"e"}},
+	{ID: SamplingDecline, Title: "Decline", Context: GateSampling, Keys: []string{"d"}},
+	{ID: SamplingCancel, Title: "Cancel", Context: GateSampling, Keys: []string{"esc"}},
+	{ID: SamplingFull, Title: "Everything, full screen", Context: GateSampling, Keys: []string{"f"}},
 
 	{ID: FormNext, Title: "Next field", Context: Form, Keys: []string{"tab"}},
 	{ID: FormPrev, Title: "Previous field", Context: Form, Keys: []string{"shift+tab"}},

@@ -21,6 +21,7 @@ const (
 	KindCall
 	KindRule // a catalog change: a line across the transcript
 	KindNote
+	KindFetched // a prompt or a resource that a person asked for
 )
 
 // Level is how much a note matters.
@@ -73,6 +74,7 @@ type Item struct {
 	text     string
 	level    Level
 	call     *Call
+	fetched  *Fetched
 	doc      *markdown.Doc
 	live     *stream
 	reason   *stream // reasoning, shown folded
@@ -106,6 +108,8 @@ func (it *Item) Text() string {
 		return it.live.text()
 	case it.call != nil:
 		return callText(it.call)
+	case it.fetched != nil:
+		return it.fetched.Text()
 	}
 	return it.text
 }

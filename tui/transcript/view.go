@@ -243,6 +243,8 @@ func (t *Transcript) layout(it *Item, w int, f Frame) []string {
 		return []string{f.Theme.Rule.Render("──") + f.Theme.Accent.Render(text) + f.Theme.Rule.Render(cells.Rule(w-2-cells.Width(text)))}
 	case KindNote:
 		return layNote(it, w, f)
+	case KindFetched:
+		return layFetched(it, w, f)
 	}
 	return nil
 }
