@@ -26,6 +26,8 @@ const (
 	// Slow: a connection, the headers or the rest of a frame did not come in
 	// time.
 	Slow
+	// Aborted: the server gave up this exchange, and perhaps nothing else.
+	Aborted
 	// Malformed: what came is no HTTP answer within the limits.
 	Malformed
 	// Cancelled: the caller's context ended, or the client was closed.
@@ -117,6 +119,8 @@ func sort(err error, connected bool) (Kind, string) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.As(err, &op), endsConnection(err.Error()):
 		return Broken, "the server closed the connection"
+	case strings.Contains(err.Error(), "stream error: "): // of one stream of HTTP/2
+		return Aborted, "the server broke off the exchange"
 	}
 	return Malformed, "no valid HTTP answer"
 }
@@ -124,7 +128,7 @@ func sort(err error, connected bool) (Kind, string) {
 // endsConnection recognises the ends of a connection that net/http tells in
 // text alone.
 func endsConnection(text string) bool {
-	for _, known := range []string{"server closed idle connection", "client connection lost", "connection force closed", "GOAWAY", "stream error: "} {
+	for _, known := range []string{"server closed idle connection", "client connection lost", "connection force closed", "GOAWAY"} {
 		if strings.Contains(text, known) {
 			return true
 		}

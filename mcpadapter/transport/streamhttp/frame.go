@@ -109,10 +109,11 @@ func (c *Conn) heardGarbage() took {
 // for byte.
 func errorFrame(body []byte, id int64) []byte {
 	m, ok := parseError(body)
-	switch {
-	case !ok:
+	if !ok {
 		return nil
-	case sameID(m.ID, id):
+	}
+	switch own, _ := httpguard.Peek(body); {
+	case sameID(own, id):
 		return trim(body)
 	case !m.idless():
 		return nil

@@ -14,8 +14,9 @@ const (
 	maxParamBytes = 8 << 10
 	// maxErrorBody bounds the JSON-RPC error behind a status of 400 and more.
 	maxErrorBody = 512 << 10
-	// inboundFrames is how many frames wait for Read.
-	inboundFrames = 16
+	// inboundFrames is how many frames wait for Read. Each may be as large as the
+	// limit, so they are few.
+	inboundFrames = 2
 	// maxAside bounds the notifications and answers that are being sent at once.
 	maxAside = 8
 	// maxRemarks bounds the warnings that are kept.

@@ -130,6 +130,7 @@ func TestErrorFrame(t *testing.T) {
 		`{"jsonrpc":"2.0","error":{"code":-1}}`:                                                           `{"jsonrpc":"2.0","id":7,"error":{"code":-1}}`,
 		`{"jsonrpc":"2.0","id":8,"error":{}}`:                                                             "", `{"jsonrpc":"2.0","id":"7","error":{}}`: "", `{"id":7,"result":{}}`: "", `{"id":7,"error":"text"}`: "",
 		`{"id":7,"method":"m","error":{}}`: "", `[{"id":7,"error":{}}]`: "", `not json`: "", ``: "", `{"error":null}`: "",
+		`{"ID":7,"error":{}}`: "", `{"id":7,"id":7,"error":{}}`: "",
 	} {
 		if got := string(errorFrame([]byte(body), 7)); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", body, got, want)
@@ -139,6 +140,21 @@ func TestErrorFrame(t *testing.T) {
 	if errorFrame([]byte(over), 7) != nil {
 		t.Error("an error over the bound")
 	}
+}
+
+// FuzzErrorFrame: what is made of a body is one frame with the request's id.
+func FuzzErrorFrame(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-1}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"error":{"code":-1}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		frame := errorFrame(body, 7)
+		if frame == nil {
+			return
+		}
+		if id, method := httpguard.Peek(frame); !isFrame(frame) || string(id) != "7" || method != "" {
+			t.Fatalf("%q became %q", body, frame)
+		}
+	})
 }
 
 func TestSessionGone(t *testing.T) {
