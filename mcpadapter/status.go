@@ -14,10 +14,11 @@ func (m *Manager) Status() []integration.Binding {
 	type row struct {
 		entry
 		history []integration.History
+		meter   *meter
 	}
 	rows := make([]row, len(m.entries))
 	for i, e := range m.entries {
-		rows[i] = row{*e, slices.Clone(e.history)}
+		rows[i] = row{*e, slices.Clone(e.history), m.meters[e.cfg.Name]}
 	}
 	adopters := slices.Clone(m.adopters)
 	m.mu.Unlock()
@@ -25,6 +26,9 @@ func (m *Manager) Status() []integration.Binding {
 	for i, r := range rows {
 		out[i] = status(r.entry, adopters)
 		out[i].History = r.history
+		if r.meter != nil {
+			out[i].SamplingTokens = r.meter.used()
+		}
 	}
 	return out
 }
@@ -45,7 +49,6 @@ func status(e entry, adopters []*Adopter) integration.Binding {
 	case cfg.Fault != nil:
 		b.State, b.Code, b.Reason, b.Position = integration.StateInvalid, codeInvalid, cfg.Fault.Text, cfg.Fault.Position
 	case e.rt != nil:
-		b.SamplingTokens = e.rt.meter.used()
 		e.rt.status(&b, adopters)
 	case cfg.Disabled:
 		b.State, b.Code = integration.StateDisabled, codeDisabled
@@ -84,6 +87,9 @@ func (rt *runtime) status(b *integration.Binding, adopters []*Adopter) {
 	b.Warnings = slices.Clone(st.Peer.Warnings)
 	if st.Probe != "" {
 		b.Warnings = append(b.Warnings, probeNote(st.Probe))
+	}
+	if rt.cfg.Server.Sampling != nil && !rt.maySample() {
+		b.Warnings = append(b.Warnings, "sampling is allowed and not offered: there is no model, or nobody who could approve its use")
 	}
 	b.Tolerances = slices.Clone(st.Tolerances)
 	b.Subscriptions = rt.cl.Subscriptions()

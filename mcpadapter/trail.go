@@ -16,7 +16,7 @@ const (
 	// TraceFrames and TraceBytes bound the frames that are kept of a binding,
 	// TraceFrameBytes what is kept of one.
 	TraceFrames     = 1000
-	TraceBytes      = 4 << 20
+	TraceBytes      = 1 << 20
 	TraceFrameBytes = 16 << 10
 	// LogEntries and LogEntryBytes bound the log messages of a server that are
 	// kept.

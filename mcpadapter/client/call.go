@@ -10,6 +10,7 @@ import (
 
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/schema"
+	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/mcpadapter/internal/protocol"
 )
 
@@ -122,12 +123,21 @@ func (c *Client) do(ctx context.Context, op, id string, waited *time.Duration, f
 		return c.explain(ctx, op, &protocol.Error{Class: protocol.ClassCancelled, Op: op, Message: "ended before it was sent"})
 	}
 	if err := f(ctx, conn.session(), clk); err != nil {
-		if protocol.ClassOf(err) == protocol.ClassLost {
+		switch protocol.ClassOf(err) {
+		case protocol.ClassLost:
 			// The connection may live although this request is lost; whether the
 			// server does as well is asked at once.
 			signal(conn.doubt)
+		case protocol.ClassAuth:
+			c.Notice("auth_required", "warn", "the server asks for authorisation that this binding does not have (%s)", safetext.ToLineN(op, 80))
+		default:
 		}
-		return c.explain(ctx, op, err)
+		err = c.explain(ctx, op, err)
+		var pe *protocol.Error
+		if errors.As(err, &pe) && pe.Class == protocol.ClassTimeout && clk.worn() {
+			pe.Message = fmt.Sprintf("the server's questions kept it open for %s (setting elicitTimeout)", RequestCapFactor*c.def.ElicitTimeout)
+		}
+		return err
 	}
 	return nil
 }

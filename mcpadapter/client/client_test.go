@@ -478,6 +478,11 @@ func TestRawCallsCannotCallTools(t *testing.T) {
 				t.Errorf("%s: %v", m, err)
 			}
 		}
+		for m, want := range map[string]protocol.Class{"tools/call": protocol.ClassConfig, "notifications/x": ""} {
+			if err := c.Notify(t.Context(), m, nil); class(err) != want {
+				t.Errorf("notify %s: %v", m, err)
+			}
+		}
 		if out, err := c.Call(t.Context(), "resources/list", nil); err != nil || !strings.Contains(string(out), "resources/list") {
 			t.Errorf("%s %v", out, err)
 		}

@@ -6,8 +6,10 @@ import (
 )
 
 // clocks are the clocks of the requests that are in flight on one connection.
-// They stand still while somebody answers a question of that server.
+// They stand still while somebody answers a question of that server, altogether
+// at most for still: a server cannot keep a request open for ever by asking.
 type clocks struct {
+	still   time.Duration
 	mu      sync.Mutex
 	paused  int // open questions that stop all clocks
 	running map[*clock]struct{}
@@ -22,14 +24,17 @@ type clock struct {
 	idle    time.Duration // what is left
 	hard    time.Duration // what is left
 	ran     time.Duration
-	paused  int // questions that stop this clock alone
+	stood   time.Duration // how long it stood still
+	paused  int           // questions that stop this clock alone
 	since   time.Time
 	timer   *time.Timer
 	fire    func()
 	done    bool
 }
 
-func newClocks() *clocks { return &clocks{running: map[*clock]struct{}{}} }
+func newClocks(still time.Duration) *clocks {
+	return &clocks{still: still, running: map[*clock]struct{}{}}
+}
 
 // start begins a clock that calls fire once when it has run out.
 func (s *clocks) start(id string, idle, hard time.Duration, fire func()) *clock {
@@ -38,9 +43,7 @@ func (s *clocks) start(id string, idle, hard time.Duration, fire func()) *clock 
 	c := &clock{set: s, id: id, idleMax: idle, idle: idle, hard: hard, since: time.Now(), fire: fire}
 	s.running[c] = struct{}{}
 	c.timer = time.AfterFunc(min(idle, hard), c.ring)
-	if c.stopped() {
-		c.timer.Stop()
-	}
+	c.arm()
 	return c
 }
 
@@ -50,25 +53,36 @@ func (c *clock) stopped() bool { return c.paused > 0 || c.set.paused > 0 }
 // account books the time since the last booking. The set's lock is held.
 func (c *clock) account() {
 	now := time.Now()
-	if !c.stopped() {
-		d := now.Sub(c.since)
+	d := now.Sub(c.since)
+	if c.stopped() {
+		c.stood += d
+	} else {
 		c.idle, c.hard, c.ran = c.idle-d, c.hard-d, c.ran+d
 	}
 	c.since = now
 }
 
 func (c *clock) arm() {
-	if c.done || c.stopped() {
+	if c.done {
 		c.timer.Stop()
 		return
 	}
-	c.timer.Reset(max(0, min(c.idle, c.hard)))
+	c.timer.Reset(max(0, c.left()))
+}
+
+// left is how long the clock has until it runs out, as things stand. The set's
+// lock is held.
+func (c *clock) left() time.Duration {
+	if c.stopped() {
+		return c.set.still - c.stood
+	}
+	return min(c.idle, c.hard)
 }
 
 func (c *clock) ring() {
 	c.set.mu.Lock()
 	c.account()
-	out := !c.done && !c.stopped() && min(c.idle, c.hard) <= 0
+	out := !c.done && c.left() <= 0
 	if out {
 		c.done = true
 	} else {
@@ -88,6 +102,13 @@ func (c *clock) renew() {
 	c.account()
 	c.idle = c.idleMax
 	c.arm()
+}
+
+// worn reports whether the clock ran out by standing still.
+func (c *clock) worn() bool {
+	c.set.mu.Lock()
+	defer c.set.mu.Unlock()
+	return c.done && c.stood >= c.set.still
 }
 
 // stop ends the clock and tells how long it ran.

@@ -42,7 +42,7 @@ type connection struct {
 
 func newConnection(c *Client) *connection {
 	conn := &connection{
-		c: c, clocks: newClocks(), wake: make(chan struct{}, 1), news: make(chan struct{}, 1), doubt: make(chan struct{}, 1), changed: make(chan struct{}),
+		c: c, clocks: newClocks(RequestCapFactor * c.def.ElicitTimeout), wake: make(chan struct{}, 1), news: make(chan struct{}, 1), doubt: make(chan struct{}, 1), changed: make(chan struct{}),
 		stale: map[catalog.Family]*staleness{}, lastFetch: map[catalog.Family]time.Time{}, tolerances: map[string]bool{},
 		updates: map[string]time.Time{},
 	}

@@ -117,7 +117,9 @@ type Definition struct {
 	Builtin bool
 	// StartTimeout bounds connecting and discovering together, RequestTimeout
 	// one request (progress renews it, up to RequestCapFactor times), ElicitTimeout one
-	// question of the server, CloseTimeout the closing. Zero means default.
+	// question of the server, CloseTimeout the closing. While questions are open
+	// other times stand still, up to RequestCapFactor times ElicitTimeout. Zero
+	// means default.
 	StartTimeout   time.Duration
 	RequestTimeout time.Duration
 	ElicitTimeout  time.Duration

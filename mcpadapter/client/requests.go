@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/looprig/looprig/mcpadapter/internal/protocol"
 )
@@ -82,8 +83,12 @@ func (c *Client) Call(ctx context.Context, method string, params json.RawMessage
 	return out, err
 }
 
-// Notify sends one raw notification.
+// Notify sends one raw notification. Methods of requests are refused: a server
+// might serve one that has no id.
 func (c *Client) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if !strings.HasPrefix(method, "notifications/") {
+		return &protocol.Error{Class: protocol.ClassConfig, Op: method, Message: "no notification"}
+	}
 	return c.do(ctx, method, "", nil, func(ctx context.Context, s Session, _ *clock) error {
 		return s.Notify(ctx, method, params)
 	})

@@ -403,3 +403,62 @@ func TestALostRequestCastsDoubtOnTheConnection(t *testing.T) {
 		}
 	})
 }
+
+func TestAServerThatComesBackAsAnotherIsNoticed(t *testing.T) {
+	srv := server("a")
+	srv.Info = protocol.Info{Revision: "2025-11-25", ServerName: "docs", ServerVersion: "1"}
+	within(t, srv, options{}, func(t *testing.T, c *client.Client, s *seen) {
+		codes := func() string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			var out []string
+			for _, n := range s.notices {
+				code, _, _ := strings.Cut(n, " ")
+				out = append(out, code)
+			}
+			return strings.Join(out, " ")
+		}
+		for _, next := range []struct {
+			info protocol.Info
+			want string
+		}{
+			{srv.Info, ""},
+			{protocol.Info{Revision: "2025-11-25", ServerName: "docs", ServerVersion: "2"}, "server_changed"},
+			{protocol.Info{Revision: "2025-06-18", ServerName: "docs", ServerVersion: "2"}, "server_changed revision_changed"},
+		} {
+			srv.Info = next.info
+			srv.Last().Lose("gone")
+			time.Sleep(time.Minute)
+			if got := codes(); got != next.want {
+				t.Errorf("notices %q, want %q", got, next.want)
+			}
+		}
+		if st := c.Status(); st.Server.Version != "2" || st.Revision != "2025-06-18" {
+			t.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestEndlessQuestionsDoNotHoldARequestForEver(t *testing.T) {
+	srv := server("a")
+	srv.OnCall = func(ctx context.Context, req protocol.CallRequest) (*protocol.Result, error) {
+		for ctx.Err() == nil {
+			_, _ = srv.Last().Options.Handlers.Elicit(ctx, protocol.ElicitRequest{CallID: req.ID})
+		}
+		return nil, &protocol.Error{Class: protocol.ClassCancelled, Op: "tools/call", Sent: true}
+	}
+	answer := func(ctx context.Context, _ client.ElicitRequest) (client.ElicitResult, error) {
+		select {
+		case <-time.After(time.Minute):
+		case <-ctx.Done():
+		}
+		return client.ElicitResult{Action: "accept"}, nil
+	}
+	within(t, srv, options{elicit: answer, def: func(d *client.Definition) { d.Elicitation = true }}, func(t *testing.T, c *client.Client, _ *seen) {
+		began := time.Now()
+		reply, err := c.Invoke(t.Context(), client.Invocation{ID: "c", Name: "a"})
+		if d := time.Since(began); class(err) != protocol.ClassTimeout || d != client.RequestCapFactor*client.DefaultElicitTimeout || reply.Waited != 0 || !strings.Contains(err.Error(), "elicitTimeout") {
+			t.Errorf("%v after %s, %s of them on the server", err, d, reply.Waited)
+		}
+	})
+}
