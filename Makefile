@@ -58,7 +58,7 @@ screenshot: $(CACHE)/.gitignore ## draw docs/screenshots from the real binary
 
 # --- test ------------------------------------------------------------------
 
-.PHONY: test test-integration test-external examples bench
+.PHONY: test test-integration test-external compatibility examples bench
 test: $(GOTEST_DEPS) ## unit and integration tests
 	$(GOTEST) -timeout $(TEST_TIMEOUT) -tags integration ./...
 
@@ -72,6 +72,9 @@ test-external: $(CACHE)/npm/installed $(GOTEST_DEPS) ## tests against published 
 	if [ -z "$$dirs" ]; then echo "test-external: no external tests"; exit 0; fi; \
 	export LOOPRIG_NPM_BIN=$(CACHE)/npm/node_modules/.bin; \
 	set -x; $(GOTEST) -timeout $(RACE_TIMEOUT) -tags external $$dirs
+
+compatibility: $(CACHE)/npm/installed ## write docs/compatibility.md from what the servers do
+	LOOPRIG_NPM_BIN=$(CACHE)/npm/node_modules/.bin LOOPRIG_UPDATE=1 $(GO) test -count 1 -timeout $(RACE_TIMEOUT) -tags external -run '^TestCompatibility$$' ./internal/conformance
 
 examples: $(CACHE)/.gitignore $(GOTEST_DEPS) ## run the example programs and every example script
 	$(GOTEST) -timeout $(TEST_TIMEOUT) -tags integration ./examples/...

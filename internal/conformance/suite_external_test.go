@@ -17,6 +17,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/looprig/looprig/mcpadapter/demo"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
 )
 
 // suiteBound is more than any scenario takes on a busy machine.
@@ -90,10 +93,22 @@ var everyAuthorization = []string{
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(scenarioVar) != "" {
+	if handled, code := stdio.HelperMain(os.Args); handled {
+		os.Exit(code)
+	}
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == demoRole:
+		if err := demo.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case os.Getenv(scenarioVar) != "":
 		os.Exit(clientMain())
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	stdio.CloseHelper()
+	os.Exit(code)
 }
 
 // suite is a command of the suite, under the Node that was installed with it.
