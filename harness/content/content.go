@@ -56,9 +56,22 @@ type Block struct {
 	IsError bool `json:"is_error,omitempty"`
 	// Blocks are the parts of a tool result.
 	Blocks []Block `json:"blocks,omitempty"`
+	// State is what a model's provider wants back, unchanged, with this block.
+	State *State `json:"state,omitempty"`
 	// Audience and Priority are a server's annotations.
 	Audience []string `json:"audience,omitempty"`
 	Priority *float64 `json:"priority,omitempty"`
+}
+
+// State is what a provider attached to a block of its own message: a signature
+// of reasoning, an encrypted reasoning item, its own id of a call. Whoever holds
+// a history keeps it and nobody but that provider reads it.
+type State struct {
+	// Origin names who can read it: a kind of provider and a model
+	// ("gemini/gemini-3-pro"). Another model is not given it.
+	Origin string `json:"origin"`
+	// Data is the provider's own.
+	Data json.RawMessage `json:"data"`
 }
 
 // Text makes a text block.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // Client is one model. It is safe for concurrent use.
@@ -74,10 +75,17 @@ type Chunk struct {
 	Kind ChunkKind
 	// Text of text and reasoning chunks, in order.
 	Text string
+	// State of a text or reasoning chunk ends the block that the chunk belongs
+	// to and is kept in it (content.Block.State). Such a block may have no text
+	// at all: it is kept for the provider's sake.
+	State *content.State
 	// ToolUse is one whole tool use.
 	ToolUse *ToolUse
 	// InputTokens and OutputTokens of a usage chunk.
 	InputTokens, OutputTokens int
+	// Of the input, tokens that a cache served and that were written to one; of
+	// the output, those of reasoning. 0 where the model does not say.
+	CacheReadTokens, CacheWriteTokens, ReasoningTokens int
 	// Stop is why the message ended: "end", "tool_use", "max_tokens", "refusal".
 	Stop string
 }
@@ -88,6 +96,30 @@ type ToolUse struct {
 	ID   string
 	Name string
 	Args json.RawMessage
+	// State goes into the block of the tool use (content.Block.State).
+	State *content.State
+}
+
+// ToolChecker is a Client that knows which tools its model cannot be given. A
+// tool that it refuses is withheld before the request: a provider would refuse
+// the whole request for it.
+type ToolChecker interface {
+	// CheckTool fails with a *ToolError.
+	CheckTool(Tool) error
+}
+
+// ToolError says why a model cannot be given a tool.
+type ToolError struct {
+	// Tool is the name as the model would see it, raw.
+	Tool string
+	// Code is closed: "name", "duplicate", "schema", "size".
+	Code string
+	// Reason is host-written; what it quotes of the tool is cleaned.
+	Reason string
+}
+
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("tool %s: %s", safetext.Ident(e.Tool), e.Reason)
 }
 
 // Error is a model's failure.
