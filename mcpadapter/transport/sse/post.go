@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
@@ -165,7 +166,7 @@ func (c *Conn) deliver(p *post) {
 	case p.out.ID > 0:
 		c.push(wire.Frame{Failure: &wire.Failure{ID: p.out.ID, Sent: true, Err: status}})
 	default:
-		c.warn("the server refused a message with status " + http.StatusText(status.Status))
+		c.warn("the server refused a message with status " + strconv.Itoa(status.Status))
 	}
 }
 
