@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -229,7 +228,7 @@ func pinned(t *testing.T, pkg string) string {
 	}
 	v := doc.Dependencies[pkg]
 	if v == "" || strings.ContainsAny(v, "^~*") {
-		t.Fatal(fmt.Sprintf("%s is not pinned", pkg))
+		t.Fatalf("%s is not pinned", pkg)
 	}
 	return v
 }
