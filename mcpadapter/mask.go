@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/looprig/looprig/mcpadapter/transport"
 )
@@ -59,13 +60,15 @@ func newMasker(settings []transport.Setting) masker {
 	return m
 }
 
-var tellingOption = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(key|token|secret|passw|auth|credential)[a-z0-9_-]*$`)
+var tellingOption = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(key|token|secret|passw|auth|credential)[a-z0-9_-]*$`)
+})
 
 func (m *masker) addArguments(args []string) {
 	for i, a := range args {
-		if name, value, ok := strings.Cut(a, "="); ok && tellingOption.MatchString(name) {
+		if name, value, ok := strings.Cut(a, "="); ok && tellingOption().MatchString(name) {
 			m.add(value)
-		} else if i > 0 && tellingOption.MatchString(args[i-1]) {
+		} else if i > 0 && tellingOption().MatchString(args[i-1]) {
 			m.add(a)
 		}
 	}
@@ -145,16 +148,18 @@ func (m masker) mask(data []byte) []byte {
 
 var (
 	// tellingMember are the names of members whose value is a secret.
-	tellingMember = regexp.MustCompile(`(?i)^(x-)?(proxy-)?(authorization|(api|access|secret|private|client)[-_]?key|((access|refresh|id|auth|session|bearer|csrf|client|api)[-_]?)?(token|secret)|passw(or)?d|passphrase|credentials?|(set-)?cookie|code[-_]?verifier|client[-_]?assertion)$`)
+	tellingMember = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(x-)?(proxy-)?(authorization|(api|access|secret|private|client)[-_]?key|((access|refresh|id|auth|session|bearer|csrf|client|api)[-_]?)?(token|secret)|passw(or)?d|passphrase|credentials?|(set-)?cookie|code[-_]?verifier|client[-_]?assertion)$`)
+	})
 	// asksForURL finds messages that may hold the address of an open-url
 	// question, also where letters are written as escapes.
-	asksForURL = regexp.MustCompile(`elicit|input_required|inputRequests|\\u00[4-7]`)
+	asksForURL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`elicit|input_required|inputRequests|\\u00[4-7]`) })
 )
 
 // maskMembers hides the values of members by their names. It reads the strings
 // of a message one after the other: one that a colon follows is a name.
 func maskMembers(data []byte) []byte {
-	urls := asksForURL.Match(data)
+	urls := asksForURL().Match(data)
 	var out []byte
 	name, last := "", 0
 	for i := 0; i < len(data); {
@@ -178,7 +183,7 @@ func maskMembers(data []byte) []byte {
 		instead, hide := "", false
 		switch {
 		case name == "":
-		case tellingMember.MatchString(name):
+		case tellingMember().MatchString(name):
 			instead, hide = masked, true
 		case urls && strings.EqualFold(name, "url"):
 			instead, hide = originOnly(unquoted(data[i:end])), true

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
@@ -31,8 +32,8 @@ type target struct {
 }
 
 var (
-	hostLabels = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)*\.?$`)
-	numberLike = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
+	hostLabels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)*\.?$`) })
+	numberLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`) })
 )
 
 // checkURL validates an address that a server wants opened. Its errors and
@@ -98,11 +99,11 @@ func (t *target) host(raw string) (string, error) {
 	if again, e := idna.Lookup.ToASCII(ascii); e != nil || again != ascii {
 		return "", errors.New("its address has no valid host name")
 	}
-	if err != nil || !hostLabels.MatchString(ascii) {
+	if err != nil || !hostLabels().MatchString(ascii) {
 		return "", errors.New("its address has no valid host name")
 	}
 	labels := strings.Split(strings.TrimSuffix(ascii, "."), ".")
-	if numberLike.MatchString(labels[len(labels)-1]) {
+	if numberLike().MatchString(labels[len(labels)-1]) {
 		return "", errors.New("its address is a number in an unusual form")
 	}
 	t.lookalike(ascii)

@@ -135,7 +135,7 @@ func (c *Client) do(ctx context.Context, op, id string, waited *time.Duration, f
 		err = c.explain(ctx, op, err)
 		var pe *protocol.Error
 		if errors.As(err, &pe) && pe.Class == protocol.ClassTimeout && clk.worn() {
-			pe.Message = fmt.Sprintf("the server's questions kept it open for %s (setting elicitTimeout)", RequestCapFactor*c.def.ElicitTimeout)
+			pe.Message = fmt.Sprintf("the server's questions kept it open for %s (setting fixed)", RequestCapFactor*c.def.ElicitTimeout)
 		}
 		return err
 	}
