@@ -371,6 +371,9 @@ func (a *App) startError(err error) error {
 		}
 	}
 	out.Code, out.Name = worst, worst.String()
+	if worst == exit.Auth {
+		return out.WithHint(`give the server's token in its entry: "headers": {"Authorization": "Bearer ${TOKEN}"}`)
+	}
 	return out
 }
 

@@ -5,6 +5,7 @@ package compose_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -331,5 +332,26 @@ func TestReadingAndWatchingThroughThePort(t *testing.T) {
 	}
 	if len(a.Port.Trace("web")) == 0 {
 		t.Error("nothing is traced")
+	}
+}
+
+// A server that wants a token ends a run that needs it with the code for that,
+// and with the way to give one.
+func TestAnEndpointThatWantsAToken(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(closed.Close)
+	home := homeWith(t, `{"mcpServers": {"web": {"url": "`+closed.URL+`/s3cret-path", "headers": {"Authorization": "Bearer s3cret-token"}, "startupTimeout": "10s"}}}`)
+	a := openApp(t, home, compose.ModeHeadless, func(o *compose.Options) { o.Tofu, o.Only = true, "web" })
+	err := a.Start(t.Context())
+	var e *exit.Error
+	if !errors.As(err, &e) || e.Code != exit.Auth || !strings.Contains(e.Hint, "Authorization") {
+		t.Errorf("%v: %+v", err, e)
+	}
+	if strings.Contains(err.Error()+e.Hint, "s3cret") {
+		t.Errorf("a secret is in %v", err)
 	}
 }

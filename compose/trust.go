@@ -220,6 +220,8 @@ func failureCode(f mcpadapter.BindingFailure) exit.Code {
 		return exit.GateRefused
 	case f.Class == classConfig:
 		return exit.Usage
+	case f.Class == classAuth:
+		return exit.Auth
 	}
 	return exit.Unreachable
 }
@@ -228,4 +230,5 @@ const (
 	classIntegrity client.Class = "integrity"
 	classUntrusted client.Class = "untrusted"
 	classConfig    client.Class = "config"
+	classAuth      client.Class = "auth"
 )

@@ -177,7 +177,7 @@ func (a *Rule) checkConditions(o *doc.Obj) {
 	}
 }
 
-var fingerprint = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var fingerprint = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 
 func (a *Rule) readAction(o *doc.Obj) {
 	if n := o.Node("submit"); n != nil {
@@ -206,7 +206,7 @@ func (a *Rule) readAction(o *doc.Obj) {
 	if a.Gate == gate.KindUntrustedServer && a.Action == gate.ActionAccept && a.Fingerprint == "" {
 		o.Fail("fingerprint", "accepting a server names its exact fingerprint")
 	}
-	if a.Fingerprint != "" && !fingerprint.MatchString(a.Fingerprint) {
+	if a.Fingerprint != "" && !fingerprint().MatchString(a.Fingerprint) {
 		o.Fail("fingerprint", "a fingerprint is sha256: and 64 hexadecimal digits in lower case; looprig mcp get NAME shows it")
 	}
 }

@@ -229,7 +229,7 @@ func callError(binding, name string, res *headless.Result, misfits []answers.Mis
 	if res.Outcome == tool.OK {
 		return a.RefusedGate()
 	}
-	e := exit.New(headless.CodeOf(res.Outcome), "%s %s ended %s: %s", binding, name, res.Outcome, res.Why())
+	e := exit.New(res.Code(), "%s %s ended %s: %s", binding, name, res.Outcome, res.Why())
 	e.Binding, e.Class = binding, string(res.Outcome)
 	var gate *exit.Error
 	if res.Outcome == tool.Denied && errors.As(a.RefusedGate(), &gate) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/config/doc"
@@ -12,7 +13,7 @@ import (
 
 // reference is a value that only refers to a variable, after the name of a
 // scheme of authorisation perhaps: it is no secret itself.
-var reference = regexp.MustCompile(`^([A-Za-z]{1,16} )?\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z]{1,16} )?\$\{[A-Za-z_][A-Za-z0-9_]*\}$`) })
 
 // shownEntry is an entry's text for people: the values of headers and variables
 // are left out, unless they only refer to a variable.
@@ -27,7 +28,7 @@ func shownEntry(srv config.Server) string {
 			continue
 		}
 		for _, m := range group.Members {
-			if m.Value.Kind != doc.String || !reference.MatchString(m.Value.Text) {
+			if m.Value.Kind != doc.String || !reference().MatchString(m.Value.Text) {
 				*m.Value = doc.Node{Kind: doc.String, Text: fmt.Sprintf("(not shown, %d bytes)", len(m.Value.Text))}
 			}
 		}

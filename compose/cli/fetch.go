@@ -151,7 +151,7 @@ func fetchError(binding, title string, res *headless.Result, a *compose.App) err
 	if res.Outcome == tool.OK {
 		return a.RefusedGate()
 	}
-	e := exit.New(headless.CodeOf(res.Outcome), "%s ended %s: %s", title, res.Outcome, res.Why())
+	e := exit.New(res.Code(), "%s ended %s: %s", title, res.Outcome, res.Why())
 	e.Binding, e.Class = binding, string(res.Outcome)
 	return e
 }
@@ -227,7 +227,7 @@ func requestFault(binding, method string, err error) error {
 	if !slices.Contains(knownMethods, method) {
 		text += doc.DidYouMean(method, knownMethods)
 	}
-	e := exit.New(headless.CodeOf(res.Outcome), "%s", text)
+	e := exit.New(res.Code(), "%s", text)
 	e.Binding, e.Class = binding, string(res.Outcome)
 	return e
 }

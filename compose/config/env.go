@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Env looks up environment variables. It stands in for the process's own, so
@@ -21,17 +22,17 @@ func EnvOf(environ []string) Env {
 	return func(name string) (string, bool) { v, ok := m[name]; return v, ok }
 }
 
-var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^}]*)\}`) })
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // Expand replaces ${VAR} and ${VAR:-default}. A variable that is not set and
 // has no default is an error; there is no other substitution.
 func (e Env) Expand(s string) (string, error) {
 	var fault error
-	out := variable.ReplaceAllStringFunc(s, func(m string) string {
+	out := variable().ReplaceAllStringFunc(s, func(m string) string {
 		name, def, hasDef := strings.Cut(m[2:len(m)-1], ":-")
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			fault = fmt.Errorf("%s is not a variable: write ${NAME} or ${NAME:-default}", m)
 			return m
 		}

@@ -68,7 +68,7 @@ func (s *Server) checkStdio(o *doc.Obj) {
 	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
 		o.Fail("cwd", "cwd must be an absolute path")
 	}
-	if s.SHA256 != "" && !sha256Hex.MatchString(s.SHA256) {
+	if s.SHA256 != "" && !sha256Hex().MatchString(s.SHA256) {
 		o.Fail("sha256", "expected 64 hexadecimal digits")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/looprig/looprig/compose/config/doc"
@@ -90,8 +91,8 @@ func (s Server) Endpoint() bool { return s.Type == "http" || s.Type == "sse" }
 func (s Server) Valid() bool { return len(s.Faults) == 0 }
 
 var (
-	bindingName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
-	sha256Hex   = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+	bindingName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`) })
+	sha256Hex   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{64}$`) })
 )
 
 // reserved binding names would be confused with the host's own tools.
@@ -100,7 +101,7 @@ var reserved = []string{"builtin", "delegate", "ask_user", "tool_search", "tool_
 // CheckName says what is wrong with a binding's name, or nil.
 func CheckName(name string) error {
 	switch {
-	case !bindingName.MatchString(name):
+	case !bindingName().MatchString(name):
 		return fmt.Errorf("a name has 1 to 32 of a-z, 0-9, _ and -, and begins with a letter or a digit")
 	case strings.Contains(name, "__"):
 		return fmt.Errorf("a name may not contain __")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -80,7 +81,7 @@ func (l *loader) expects(o *doc.Obj) []Expect {
 	return out
 }
 
-var saveName = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]*$`)
+var saveName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]*$`) })
 
 func (l *loader) saves(o *doc.Obj) []Save {
 	n := o.Node("save")
@@ -93,7 +94,7 @@ func (l *loader) saves(o *doc.Obj) []Save {
 	}
 	var out []Save
 	for _, m := range n.Members {
-		if !saveName.MatchString(m.Key) {
+		if !saveName().MatchString(m.Key) {
 			l.r.Fail(m.Pos, o.Path("save"), "%q cannot be a name: begin with a small letter, then letters, digits and _", m.Key)
 			continue
 		}
@@ -148,14 +149,14 @@ func (e Expect) holds(ctx context.Context, input any) (bool, any, string) {
 		return true, true, ""
 	}
 	why := "the expression yields " + shown(got[0])
-	if _, boolean := got[0].(bool); !boolean && assignment.MatchString(e.Text) {
+	if _, boolean := got[0].(bool); !boolean && assignment().MatchString(e.Text) {
 		why += " (to compare, write ==)"
 	}
 	return false, got[0], why
 }
 
 // assignment finds a single = that was probably meant to compare.
-var assignment = regexp.MustCompile(`[^=!<>|+*/%-]=[^=]`)
+var assignment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^=!<>|+*/%-]=[^=]`) })
 
 func shown(v any) string {
 	b, err := json.Marshal(v)

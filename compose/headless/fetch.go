@@ -88,13 +88,21 @@ func Failed(err error) (*Result, bool) {
 	case errors.Is(err, mcpadapter.ErrNotServing), errors.As(err, &off):
 		res.Outcome = tool.Unavailable
 	case errors.As(err, &request):
-		res.Outcome, res.Text = outcomeOf(request.Class), request.Detail
+		res.Outcome, res.Text, res.class = outcomeOf(request.Class), request.Detail, request.Class
 	case errors.As(err, &failure):
-		res.Outcome, res.Text = outcomeOf(failure.Class), failure.Detail
+		res.Outcome, res.Text, res.class = outcomeOf(failure.Class), failure.Detail, failure.Class
 	default:
 		return nil, false
 	}
 	return res, true
+}
+
+// Code is the exit code that a result deserves.
+func (r *Result) Code() exit.Code {
+	if r.class == "auth" {
+		return exit.Auth
+	}
+	return CodeOf(r.Outcome)
 }
 
 // outcomeOf says what came of a request that failed, in the words of calls.

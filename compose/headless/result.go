@@ -9,6 +9,7 @@ import (
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/mcpadapter/client"
 )
 
 // Result is what expectations see of a step.
@@ -34,6 +35,7 @@ type Result struct {
 	DurationMS int64     `json:"duration_ms"`
 
 	turnCode string
+	class    client.Class // of a request that failed
 	// integrity says that what a change would have started is not what was
 	// accepted.
 	integrity bool
@@ -85,7 +87,7 @@ func FromTurn(t session.TurnResult, operatorCall bool) *Result {
 	case operatorCall && len(t.Calls) == 1:
 		c := t.Calls[0]
 		res.Outcome, res.Reason, res.Content, res.Structured = c.Outcome, c.Reason, c.Content, c.Structured
-		res.Text = c.Text()
+		res.Text, res.class = c.Text(), client.Class(c.Class)
 		if res.Content == nil {
 			res.Content = []content.Block{}
 		}

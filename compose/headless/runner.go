@@ -226,7 +226,11 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 		}
 	}
 	if outcome != tool.OK {
-		e := exit.New(CodeOf(outcome), "%s:%d: the %s step ended %s: %s", r.opt.Script.File, s.Line, s.Kind, outcome, reason)
+		code := CodeOf(outcome)
+		if outcome == res.Outcome {
+			code = res.Code()
+		}
+		e := exit.New(code, "%s:%d: the %s step ended %s: %s", r.opt.Script.File, s.Line, s.Kind, outcome, reason)
 		if res.turnCode == session.CodeLimitSteps || res.turnCode == session.CodeLimitCalls {
 			e.Code, e.Name = exit.Limit, exit.Limit.String()
 		}

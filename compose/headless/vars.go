@@ -3,15 +3,16 @@ package headless
 import (
 	"encoding/json"
 	"regexp"
+	"sync"
 
 	"github.com/looprig/looprig/compose/config/doc"
 )
 
-var variable = regexp.MustCompile(`\$\{([a-z_][a-zA-Z0-9_]*)\}`)
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([a-z_][a-zA-Z0-9_]*)\}`) })
 
 func variables(s string) []string {
 	var out []string
-	for _, m := range variable.FindAllStringSubmatch(s, -1) {
+	for _, m := range variable().FindAllStringSubmatch(s, -1) {
 		out = append(out, m[1])
 	}
 	return out
@@ -22,7 +23,7 @@ type vars map[string]json.RawMessage
 
 // text puts values into a string: strings as they are, others as JSON.
 func (v vars) text(s string) string {
-	return variable.ReplaceAllStringFunc(s, func(m string) string {
+	return variable().ReplaceAllStringFunc(s, func(m string) string {
 		raw := v[m[2:len(m)-1]]
 		var str string
 		if json.Unmarshal(raw, &str) == nil {
@@ -38,7 +39,7 @@ func (v vars) node(n *doc.Node) (*doc.Node, error) {
 	out := *n
 	switch n.Kind {
 	case doc.String:
-		if m := variable.FindString(n.Text); m != "" && m == n.Text {
+		if m := variable().FindString(n.Text); m != "" && m == n.Text {
 			return doc.ParseJSON("saved value", v[m[2:len(m)-1]])
 		}
 		out.Text = v.text(n.Text)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -181,13 +182,13 @@ func (p *yamlParser) mapping(out *Node, values []*ast.MappingValueNode, depth in
 	}
 }
 
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var jsonNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`) })
 
 // number keeps the digits as written where JSON has the same form, and converts
 // YAML's other forms (hexadecimal, underscores, a leading plus).
 func (p *yamlParser) number(n ast.Node, value any) *Node {
 	text := n.GetToken().Value
-	if !jsonNumber.MatchString(text) {
+	if !jsonNumber().MatchString(text) {
 		if f, ok := value.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
 			return p.refuse(n, "%s is out of range", text)
 		}
