@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -137,7 +138,7 @@ func (m *model) previewed(msg previewMsg) {
 
 // position is where a fault stands in a document that nobody sees here: the
 // entry that was made of the form.
-var position = regexp.MustCompile(`\b(?:entry|form):\d+:\d+:\s*`)
+var position = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:entry|form):\d+:\d+:\s*`) })
 
 // clean takes positions in documents that the person never wrote out of the
 // message of an error, which keeps the fields that it names.
@@ -146,15 +147,15 @@ func clean(err error) error {
 	if errors.As(err, &all) {
 		out := make(form.Errors, len(all))
 		for i, e := range all {
-			out[i] = &form.FieldError{Field: e.Field, Message: position.ReplaceAllString(e.Message, "")}
+			out[i] = &form.FieldError{Field: e.Field, Message: position().ReplaceAllString(e.Message, "")}
 		}
 		return out
 	}
 	if correctable(err) {
 		return err
 	}
-	if text := err.Error(); position.MatchString(text) {
-		return errors.New(position.ReplaceAllString(text, ""))
+	if text := err.Error(); position().MatchString(text) {
+		return errors.New(position().ReplaceAllString(text, ""))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The bounds of model-facing names, in bytes.
@@ -17,7 +18,7 @@ const (
 	namePrefix    = "mcp__"
 )
 
-var bindingName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+var bindingName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`) })
 
 // reserved are names that would be taken for a part of the host.
 var reserved = []string{
@@ -40,7 +41,7 @@ func CheckBindingName(name string) error {
 		shown = shown[:MaxModelName]
 	}
 	switch {
-	case !bindingName.MatchString(name):
+	case !bindingName().MatchString(name):
 		return &NameError{shown, "a name is 1 to 32 of a-z, 0-9, _ and -, and begins with a letter or digit"}
 	case strings.Contains(name, "__"):
 		return &NameError{shown, `it contains "__"`}
