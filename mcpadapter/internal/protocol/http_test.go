@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
@@ -52,7 +54,9 @@ func TestProbeOverHTTPFallsBackOnce(t *testing.T) {
 				if p.n == 1 {
 					m, _ := p.next()
 					probe(p, m)
-					p.next() // nothing more comes on this connection
+					if m, ok := p.next(); ok {
+						t.Errorf("more came on the connection that was probed: %s", m.raw)
+					}
 					return
 				}
 				legacyServer(answering(nil))(p)
@@ -260,6 +264,34 @@ func TestCancellationPerTransport(t *testing.T) {
 				t.Fatalf("%s is not among %v", m.ID, f.d.log.forgotten())
 			}
 		})
+	}
+}
+
+// What the SDK has to say of a cancelled call may come late, so that its absence
+// is shown at the place where it would be written.
+func TestNoCancellationIsWrittenOverModernHTTP(t *testing.T) {
+	t.Parallel()
+	for kind, written := range map[string]int{"http": 0, "stdio": 1} {
+		called := make(chan struct{})
+		f := connect(t, modernServer(func(p *peer) {
+			p.await("tools/call")
+			close(called)
+			answering(nil)(p)
+		}), over(kind))
+		ctx, cancel := context.WithCancel(context.Background())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := f.CallTool(ctx, CallRequest{Name: "x"})
+			failed <- err
+		}()
+		<-called
+		sl := f.table.sole()
+		err := f.writeNotification(context.WithValue(short(t), slotKey{}, sl), &jsonrpc.Request{Method: "notifications/cancelled"})
+		if n := strings.Count(strings.Join(f.d.log.all(), ""), "notifications/cancelled"); err != nil || n != written {
+			t.Errorf("%s: %d written, %v", kind, n, err)
+		}
+		cancel()
+		wantClass(t, <-failed, ClassCancelled)
 	}
 }
 
