@@ -37,22 +37,26 @@ func (s *Session) frame(f wire.Frame) {
 		s.failed(f.Failure)
 		return
 	}
-	for _, message := range s.messages(f.Data) {
-		s.message(message)
+	items := s.unbatched(f.Data)
+	for _, item := range items {
+		s.message(item)
+	}
+	if items == nil {
+		s.message(f.Data)
 	}
 }
 
-// messages are the messages of a frame: one, except that 2025-03-26 obliges to
-// receive batches. An array that is none is left to the tap to refuse.
-func (s *Session) messages(data []byte) []json.RawMessage {
-	whole := []json.RawMessage{data}
+// unbatched are the messages of a batch, which 2025-03-26 obliges to receive.
+// It is nil for everything else: what is no message is left to the tap to
+// refuse.
+func (s *Session) unbatched(data []byte) []json.RawMessage {
 	if len(data) == 0 || data[0] != '[' || s.revision(nil) != Revision20250326 || tap.Check(data, s.limits.bounds()) != nil {
-		return whole
+		return nil
 	}
 	if items, err := tap.Array(data); err == nil && len(items) > 0 && len(items) <= maxBatch {
 		return items
 	}
-	return whole
+	return nil
 }
 
 // message handles one message.
