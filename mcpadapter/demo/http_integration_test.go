@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net/http"
@@ -109,4 +110,46 @@ func TestServeHTTPRefusesWebPages(t *testing.T) {
 	if res.StatusCode != http.StatusForbidden {
 		t.Errorf("a page of another origin got status %d", res.StatusCode)
 	}
+}
+
+// In the stateless era a subscription is a stream of its own.
+func TestServeHTTPSubscriptionOfTheModernEra(t *testing.T) {
+	t.Parallel()
+	url := serveHTTP(t)
+	web := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
+	t.Cleanup(web.CloseIdleConnections)
+	post := func(method, name, members string) *bufio.Scanner {
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + members + `,"_meta":{` +
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+			`"io.modelcontextprotocol/clientCapabilities":{}}}}`
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"MCP-Protocol-Version": modernRevision, "Mcp-Method": method, "Mcp-Name": name,
+		} {
+			req.Header.Set(k, v)
+		}
+		res, err := web.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		return bufio.NewScanner(res.Body)
+	}
+	until := func(s *bufio.Scanner, want string) {
+		t.Helper()
+		for s.Scan() {
+			if strings.Contains(s.Text(), want) {
+				return
+			}
+		}
+		t.Fatalf("no %s came: %v", want, s.Err())
+	}
+	listen := post("subscriptions/listen", "", `"notifications":{"resourceSubscriptions":["`+logURI+`"]}`)
+	until(listen, "notifications/subscriptions/acknowledged")
+	until(post("tools/call", "echo", `"name":"echo","arguments":{"text":"hello"}`), "hello")
+	until(listen, "notifications/resources/updated")
 }
