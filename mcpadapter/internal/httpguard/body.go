@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ type Body struct {
 // more.
 func (b *Body) Read(p []byte) (int, error) {
 	n, err := b.read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF itself
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = failure(b.ctx, err, true)
 	}
 	return n, err
