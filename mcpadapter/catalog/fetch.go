@@ -46,6 +46,9 @@ type Request struct {
 	// Tolerances were applied by the caller and are recorded with the others.
 	Tolerances []string
 	Now        time.Time
+	// Refused, when set, is told of a family other than the tools whose listing
+	// was refused: what was known of it is kept, and the rest goes on.
+	Refused func(fam Family, err error)
 }
 
 // familyPages is what was read of one family.
@@ -127,27 +130,45 @@ func (f *fetcher) wanted() []Family {
 }
 
 // family reads every page of one family. A family whose method does not exist
-// is empty; one other than the tools that answers with an error keeps what was
-// known of it.
+// is empty; one other than the tools that answers with an error, or with what is
+// refused, keeps what was known of it and takes nothing else with it.
 func (f *fetcher) family(ctx context.Context, fam Family) (familyPages, error) {
+	before := f.bytes
 	pages, err := f.pages(ctx, fam)
 	var pe *protocol.Error
-	if err == nil || !errors.As(err, &pe) || pe.Class != protocol.ClassRemote {
+	if err == nil || !errors.As(err, &pe) {
 		return pages, err
 	}
-	if pe.Code == protocol.CodeMethodNotFound {
+	if pe.Class == protocol.ClassRemote && pe.Code == protocol.CodeMethodNotFound {
 		return familyPages{}, nil
 	}
-	if fam == protocol.Tools {
+	if fam == protocol.Tools || !f.mayFail(pe.Class) {
 		return familyPages{}, err
 	}
+	f.bytes = before
 	kept := familyPages{}
 	if f.r.Prev != nil {
 		kept = f.r.Prev.families[fam]
 	}
-	kept.warnings = append(slices.Clone(kept.warnings),
-		fmt.Sprintf("listing %s failed with code %d; what was known of it is kept", fam, pe.Code))
+	warning := fmt.Sprintf("what was known of %s is kept: %s", fam, pe.Error())
+	if !slices.Contains(kept.warnings, warning) {
+		kept.warnings = append(slices.Clone(kept.warnings), warning)
+	}
+	if f.r.Refused != nil {
+		f.r.Refused(fam, err)
+	}
 	return kept, nil
+}
+
+// mayFail reports the failures of a listing that concern it alone.
+func (f *fetcher) mayFail(class protocol.Class) bool {
+	switch class {
+	case protocol.ClassRemote:
+		return true
+	case protocol.ClassOverLimit, protocol.ClassCatalog, protocol.ClassMalformed, protocol.ClassUnsupported, protocol.ClassProtocol:
+		return !f.r.Strict
+	}
+	return false
 }
 
 func (f *fetcher) pages(ctx context.Context, fam Family) (familyPages, error) {

@@ -131,3 +131,38 @@ func verdict(t *testing.T, r Request, l Lister) string {
 	}
 	return strings.Join(append(said, g.Warnings...), "; ")
 }
+
+// A family that is refused takes neither the tools nor what was known of it
+// away; a strict binding takes nothing of such a server.
+func TestARefusedFamilyIsItsOwnMisfortune(t *testing.T) {
+	t.Parallel()
+	sound := pagesOf{protocol.Tools: {page("", lookup(""))}, protocol.Prompts: {page("", `{"name":"p"}`)}}
+	prev := fetch(t, request(), sound)
+	for name, prompts := range map[string][]protocol.Page{
+		"too many":        {page("", `{"name":"p"}`, `{"name":"q"}`)},
+		"repeated cursor": {page("c0", `{"name":"p"}`)},
+		"duplicate keys":  {page("", `{"name":"a","name":"b"}`)},
+	} {
+		broken := pagesOf{protocol.Tools: {page("", lookup(`,"title":"new"`))}, protocol.Prompts: prompts}
+		for _, known := range []*Generation{nil, prev} {
+			r := request()
+			r.Limits.Prompts, r.Prev = 1, known
+			var told []Family
+			r.Refused = func(fam Family, err error) { told = append(told, fam) }
+			g, changed, err := Fetch(t.Context(), broken, r)
+			if err != nil || !changed || len(g.Tools) != 1 || g.Tools[0].Title != "new" {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if want := len(prev.Prompts); known != nil && len(g.Prompts) != want || known == nil && len(g.Prompts) != 0 {
+				t.Errorf("%s: %d prompts", name, len(g.Prompts))
+			}
+			if len(told) != 1 || told[0] != protocol.Prompts || !strings.Contains(strings.Join(g.Warnings, " "), "prompts is kept") {
+				t.Errorf("%s: told %v, warnings %q", name, told, g.Warnings)
+			}
+			r.Strict = true
+			if _, _, err := Fetch(t.Context(), broken, r); err == nil {
+				t.Errorf("%s: a strict binding takes it", name)
+			}
+		}
+	}
+}

@@ -170,6 +170,9 @@ func (conn *connection) request(info protocol.Info, families []catalog.Family) c
 	return catalog.Request{
 		Binding: c.def.Name, Info: info, Families: families, Prev: c.Generation(), Limits: c.def.Limits.catalog(),
 		Strict: c.def.Compat == CompatStrict, Tolerances: conn.toleranceList(), Now: c.deps.Now(),
+		Refused: func(fam catalog.Family, err error) {
+			c.Notice("listing_refused", "warn", "what was known of %s is kept: %s", fam, reason(err))
+		},
 	}
 }
 
