@@ -42,6 +42,7 @@ type world struct {
 	readErr  error
 	askErr   error
 	body     string // of every resource
+	evil     string // stands in for every text of a server
 	slow     chan struct{}
 	events   chan event.Record
 	done     chan struct{}
@@ -195,6 +196,9 @@ func (w *world) Catalog(binding string, generation uint64) (integration.Catalog,
 		integration.Item{Kind: "resource", Name: "demo://notes/1", MIME: "text/plain", Description: "The first note."},
 		integration.Item{Kind: "resource", Name: "demo://clock", MIME: "application/json"},
 		integration.Item{Kind: "template", Name: "demo://notes/{id}{?page}", MIME: "text/plain", Description: "A note by its number."})
+	if w.evil != "" {
+		w.corruptItems(c.Items)
+	}
 	if generation == 1 {
 		c.Items[0].Digest, c.Items[0].Description = "sha256:old", "Adds numbers."
 		c.Items[0].InputSchema = json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":{"type":"number","title":"First"}}}`)
@@ -202,6 +206,22 @@ func (w *world) Catalog(binding string, generation uint64) (integration.Catalog,
 		c.Items[1] = integration.Item{Kind: "tool", Name: "legacy", ModelName: "mcp__demo__legacy", Digest: "sha256:legacy"}
 	}
 	return c, true
+}
+
+// corruptItems writes hostile text over all that a server says of its items.
+func (w *world) corruptItems(items []integration.Item) {
+	schema, _ := json.Marshal(map[string]string{"description": w.evil})
+	for i := range items {
+		it := &items[i]
+		it.Title, it.Description, it.MIME, it.Withheld, it.Digest = w.evil, w.evil, w.evil, w.evil, w.evil
+		it.InputSchema, it.OutputSchema = schema, json.RawMessage(w.evil)
+		for j := range it.Arguments {
+			it.Arguments[j] = integration.Argument{Name: fmt.Sprint(w.evil, j), Description: w.evil}
+		}
+		if it.Kind != "template" {
+			it.Name = fmt.Sprint(w.evil, i)
+		}
+	}
 }
 
 func (w *world) Kinds() []integration.SourceKind {

@@ -36,6 +36,9 @@ func (w *world) Read(ctx context.Context, binding, uri string) (integration.Fetc
 	if err != nil {
 		return integration.Fetched{}, err
 	}
+	if w.evil != "" {
+		body = w.evil
+	}
 	if body == "" {
 		body = "the first note\x1b[2J\nits second line"
 	}
@@ -50,8 +53,8 @@ func (w *world) Prompt(_ context.Context, binding, name string, args map[string]
 	if w.readErr != nil {
 		return integration.Fetched{}, w.readErr
 	}
-	blocks := []content.Block{content.Text("Say hello to " + args["who"] + ".")}
-	return integration.Fetched{Binding: binding, Name: name, Description: "A greeting.", Content: blocks, Messages: []content.Message{{Role: content.RoleUser, Blocks: blocks}}}, nil
+	blocks := []content.Block{content.Text("Say hello to " + args["who"] + "." + w.evil)}
+	return integration.Fetched{Binding: binding, Name: name, Description: "A greeting." + w.evil, Content: blocks, Messages: []content.Message{{Role: content.RoleUser, Blocks: blocks}}}, nil
 }
 
 func (w *world) Complete(_ context.Context, req integration.CompleteRequest) (integration.Completion, error) {
@@ -61,7 +64,13 @@ func (w *world) Complete(_ context.Context, req integration.CompleteRequest) (in
 	if w.askErr != nil {
 		return integration.Completion{}, w.askErr
 	}
-	var out integration.Completion
+	out := integration.Completion{Values: []string{"plain" + req.Value}}
+	if w.evil != "" {
+		out.Values = append(out.Values, w.evil)
+	}
+	if w.evil == "" {
+		out.Values = nil
+	}
 	for _, v := range []string{"Ada", "Alan", "Grace"} {
 		if strings.HasPrefix(v, req.Value) {
 			out.Values = append(out.Values, v)
@@ -94,7 +103,7 @@ func (w *world) Logs(string) []integration.LogEntry {
 	return []integration.LogEntry{
 		{Time: start, Level: "info", Logger: "db", Data: json.RawMessage(`"opened\u001b[2J"`)},
 		{Time: start, Level: "warning", Data: json.RawMessage(`{"limit":80,"unit":"%"}`)},
-		{Time: start.Add(time.Second), Level: "error", Data: json.RawMessage(`"disk full"`)},
+		{Time: start.Add(time.Second), Level: "error" + w.evil, Logger: w.evil, Data: json.RawMessage(`"disk full` + w.evil + `"`)},
 	}
 }
 
@@ -104,13 +113,18 @@ func (w *world) Trace(string) []integration.Frame {
 	}
 	cut := frame(4, false, `"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"text\":\"aaaa"`)
 	cut.Cut, cut.Bytes = true, 70_000
-	return []integration.Frame{
+	last := frame(5, false, w.evil)
+	all := []integration.Frame{
 		frame(0, true, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"token":"***"}}`),
 		frame(1, false, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`),
 		frame(2, true, `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
 		frame(3, false, `{"jsonrpc":"2.0","id":"a\u001b[2J","error":{"code":-32601,"message":"no"}}`),
 		cut,
 	}
+	if w.evil != "" {
+		all = append(all, last)
+	}
+	return all
 }
 
 // chatter fills notices, stderr and logs.
@@ -364,7 +378,7 @@ func TestNoticesAreFiltered(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.chatter()
 	r.press("f7")
-	r.see("listening on stdio", "error db: disk full", "reconnecting", "[x] logs")
+	r.see("listening on stdio", "log error: db: disk full", "reconnecting", "[x] logs")
 	r.press("s", "n")
 	r.see("[ ] stderr", "disk full")
 	r.dontSee("listening on stdio", "reconnecting: the")

@@ -4,9 +4,18 @@ import (
 	"bytes"
 	"os"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/tui/composer"
+)
+
+const (
+	// pasteWait is how long the rest of a paste is waited for in one read, and
+	// pasteTurn how much of it is taken, in bytes: in between the reader can be
+	// stopped.
+	pasteWait = 5 * time.Millisecond
+	pasteTurn = 1 << 20
 )
 
 // The marks around a bracketed paste.
@@ -50,7 +59,22 @@ func (r *terminalInput) Read(p []byte) (int, error) {
 		}
 		r.inside, got = true, rest
 	}
-	return copy(p, r.take(got)), nil
+	return r.rest(p, r.take(got))
+}
+
+// rest goes on reading a paste while it keeps coming: a terminal hands over a few
+// kilobytes at a time, and each way through the event loop costs more than the
+// read. after is what followed the paste's end.
+func (r *terminalInput) rest(p, after []byte) (int, error) {
+	for taken := 0; r.inside && taken < pasteTurn && ready(r.File, pasteWait); {
+		n, err := r.File.Read(p)
+		if n == 0 || err != nil {
+			return 0, err
+		}
+		taken += n
+		after = r.take(p[:n])
+	}
+	return copy(p, after), nil
 }
 
 // enterOf turns the end of a line that was typed before the terminal was in raw

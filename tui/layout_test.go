@@ -49,7 +49,9 @@ const nasty = "\x1b[2J\x1b]0;x\x07\u009b1m\u202e\r\x08\u2028世👩‍👩‍�
 func TestNoFrameLeavesTheScreen(t *testing.T) {
 	t.Parallel()
 	keys := []string{"f1", "f2", "f3", "f6", "f7", "esc", "enter", "tab", "shift+tab", "up", "down", "space", "ctrl+p", "ctrl+c", "ctrl+s", "ctrl+r",
-		"j", "k", "J", "G", "g", "f", "v", "e", "a", "r", "x", "?", "/", "/call ", "世", "ctrl+x", "ctrl+j"}
+		"j", "k", "J", "G", "g", "f", "v", "e", "a", "r", "x", "?", "/", "/call ", "世", "ctrl+x", "ctrl+j",
+		"]", "[", "d", "s", "c", "T", "L", "E", "<", ">", "y", "o", "i", "n", "l", "/read ", "/prompt ", "@"}
+	starts := [][]string{nil, {"f3"}, {"f3", "]"}, {"f3", "]", "]"}, {"f3", "["}, {"f3", "d"}, {"f2", "T"}, {"f2", "L"}, {"f2", "E"}, {"f7"}, {"f3", "]", "c"}, {"f3", "[", "c"}, {"f3", "]", "]", "c"}, {"f3", "]", "]", "c", "enter", "shift+tab"}}
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t, 80, 24)
 		for i := range r.w.bindings {
@@ -57,6 +59,7 @@ func TestNoFrameLeavesTheScreen(t *testing.T) {
 			b.Origin, b.Reason, b.ServerName, b.Stderr, b.Warnings = nasty, nasty, nasty, []string{nasty}, []string{nasty}
 		}
 		r.w.bindings[2].Name = nasty
+		r.w.evil = nasty
 		for i := range r.w.tools {
 			r.w.tools[i].Description = strings.Repeat(nasty, 3)
 		}
@@ -69,6 +72,9 @@ func TestNoFrameLeavesTheScreen(t *testing.T) {
 			if rapid.Bool().Draw(rt, "gate") {
 				r.emit(r.w.open(e))
 			}
+		}
+		if len(r.m.gates) == 0 {
+			r.press(rapid.SampledFrom(starts).Draw(rt, "start")...)
 		}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			w, h := rapid.IntRange(1, 150).Draw(rt, "w"), rapid.IntRange(1, 50).Draw(rt, "h")

@@ -103,6 +103,7 @@ func runChild(mode string) {
 // corrupt makes everything that a server could have written hostile.
 func (w *world) corrupt() {
 	next := w.now.Add(time.Hour)
+	w.evil = hostile
 	for i := range w.bindings {
 		b := &w.bindings[i]
 		b.Reason, b.Code, b.Class, b.Origin, b.ServerName, b.ServerVersion, b.Pin = hostile, hostile, hostile, hostile, hostile, hostile, hostile
@@ -236,8 +237,29 @@ func TestHostileTextNeverReachesTheTerminal(t *testing.T) {
 			x.WaitFor(patience, "Bindings")
 			x.Type("jj", ptytest.Enter, "G", ptytest.F3)
 			x.WaitFor(patience, "Catalog")
-			x.Type(ptytest.Enter, "jj", ptytest.Escape)
-			time.Sleep(100 * time.Millisecond) // an escape key is told from a sequence by the pause after it
+			escape := func() { // an escape key is told from a sequence by the pause after it
+				x.Type(ptytest.Escape)
+				time.Sleep(100 * time.Millisecond)
+			}
+			x.Type(ptytest.Enter, "jj")
+			escape()
+			x.Type("d", ptytest.Enter, "j")
+			escape()
+			x.Type("d", "J")
+			escape()
+			x.Type("]", "c", "A") // a prompt with suggestions
+			time.Sleep(300 * time.Millisecond)
+			x.Type(ptytest.CtrlS)
+			x.WaitFor(patience, "Say hello")
+			x.Type(ptytest.Enter)
+			x.Type(ptytest.F3, "]", "s", "c")
+			x.WaitFor(patience, "resource ·")
+			escape()
+			x.Type(ptytest.F2, "T", ptytest.Enter)
+			escape()
+			x.Type("L", ptytest.Enter)
+			escape()
+			x.Type("E")
 			x.Type(ptytest.F7)
 			x.WaitFor(patience, "stderr and logs")
 			x.Resize(100, 30)

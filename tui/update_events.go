@@ -307,7 +307,7 @@ func logText(e *event.BindingLog) string {
 	if e.Logger != "" {
 		text = e.Logger + ": " + text
 	}
-	return e.Level + " " + text
+	return "log " + e.Level + ": " + text
 }
 
 func logLevel(level string) string { return bindings.Severity(level) }

@@ -19,12 +19,13 @@ const labelWidth = 10
 func detail(b integration.Binding, d Data, th *theme.Theme, w int) []string {
 	p := printer{th: th, w: w}
 	g := theme.GroupOf(b.State)
-	p.line(th.Bold.Render(string(safetext.Ident(b.Name))) + "  " + th.Style(g).Render(g.Symbol()+" "+theme.StateWord(b, d.Now)))
+	p.line(th.Bold.Render(string(safetext.Ident(b.Name))) + "  " + th.Style(g).Render(g.Symbol()+" "+string(b.State)))
 	if op := d.Busy[b.Name]; op != "" {
 		p.line(th.Busy.Render(theme.SymbolBusy + " " + op + "…"))
 	}
 	if b.Reason != "" || b.Code != "" && g != theme.GroupReady {
-		p.field("reason", strings.TrimSpace(join(b.Class, b.Code)+" "+b.Reason))
+		p.field("class", b.Class)
+		p.field("reason", reason(b))
 	}
 	if b.NextTry != nil {
 		p.field("next try", due(*b.NextTry, d.Now))
@@ -64,14 +65,15 @@ func detail(b integration.Binding, d Data, th *theme.Theme, w int) []string {
 	return p.out
 }
 
-func join(class, code string) string {
-	if class == "" || class == code {
-		return code
+// reason is why a binding is where it is: what the code says, and the sentence.
+func reason(b integration.Binding) string {
+	switch {
+	case b.Reason == "":
+		return b.Code
+	case b.Code == "" || b.Code == b.Class:
+		return b.Reason
 	}
-	if code == "" {
-		return class
-	}
-	return code + " (" + class + ")"
+	return b.Code + ": " + b.Reason
 }
 
 func scope(b integration.Binding) string {
