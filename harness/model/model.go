@@ -108,6 +108,13 @@ type ToolChecker interface {
 	CheckTool(Tool) error
 }
 
+// ToolLimiter is a Client whose model takes no more than so many tools in one
+// request.
+type ToolLimiter interface {
+	// MaxTools is how many, 0 for no limit.
+	MaxTools() int
+}
+
 // ToolError says why a model cannot be given a tool.
 type ToolError struct {
 	// Tool is the name as the model would see it, raw.
