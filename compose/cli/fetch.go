@@ -122,8 +122,8 @@ func (c *CLI) oneBinding(ctx context.Context, binding, title string, work func(c
 }
 
 func (c *CLI) printFetched(ctx context.Context, got fetched, q *headless.Query, save *saveFile, asJSON bool) error {
-	if got.res.Outcome != tool.OK && q == nil && !asJSON {
-		return nil // what went wrong is on stderr
+	if got.res.Outcome != tool.OK && q == nil && (!asJSON || save != nil) {
+		return nil // what went wrong is on stderr; what a file holds is kept
 	}
 	var out []byte
 	var err error

@@ -42,6 +42,9 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 	if f.Model != "" && f.Model != "operator" {
 		return unknownModel(f.Model)
 	}
+	if c.TraceFile != "" {
+		return exit.New(exit.Usage, "--trace belongs to runs without the interface, which shows the messages of a binding itself")
+	}
 	if dumb, _ := c.env()("TERM"); dumb == "dumb" {
 		return exit.New(exit.Usage, "TERM is dumb: the interface needs a terminal that can move its cursor").
 			WithHint("run a script: looprig --headless --script FILE")
