@@ -102,7 +102,7 @@ func (m *model) bindingAction(id keymap.ID, name string) tea.Cmd {
 		m.replaceForm(name)
 	case keymap.BindingRemove:
 		m.push(&changeDialog{question: "Remove " + string(safetext.Ident(name)) + "?", details: []string{"Its tools are withdrawn at the next idle boundary and its process ends."},
-			c: integration.Change{Op: integration.OpRemove, Binding: name, Save: m.o.SaveTarget != ""}, target: m.o.SaveTarget, keys: m.keys, th: m.th})
+			c: integration.Change{Op: integration.OpRemove, Binding: name, Save: m.o.SaveTarget != ""}, target: m.o.SaveTarget, builtin: b.Kind == "builtin", keys: m.keys, th: m.th})
 	default:
 	}
 	return nil

@@ -114,6 +114,8 @@ func TestRemovingSaysFromWhere(t *testing.T) {
 	r.see("Remove files?", "removes it from ~/.looprig/mcp.json")
 	r.press("s")
 	r.see("for this session only: it stays in ~/.looprig/mcp.json", "s from the file as well")
+	r.press("n", "/mcp remove demo", "enter")
+	r.see("Remove demo?", "and from ~/.looprig/mcp.json where", "names no server")
 }
 
 func TestWhatWasAskedStandsAboveItsAnswer(t *testing.T) {

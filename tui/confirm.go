@@ -27,6 +27,7 @@ type changeDialog struct {
 	preview  *integration.Preview
 	c        integration.Change
 	target   string // what the change is saved to; "" means it cannot be
+	builtin  bool   // the binding may stand in no file
 	form     *formDialog
 	pager    list.Pager
 	keys     *keymap.Map
@@ -124,8 +125,12 @@ func (d *changeDialog) where() string {
 	switch {
 	case d.target == "":
 		return "for this session only"
+	case removes && d.c.Save && d.builtin:
+		return "for this session, and from " + d.target + " where it stands there; where that names no server it is back at the next start"
 	case removes && d.c.Save:
 		return "removes it from " + d.target
+	case removes && d.builtin:
+		return "for this session only"
 	case removes:
 		return "for this session only: it stays in " + d.target
 	case d.c.Save:
