@@ -27,13 +27,13 @@ type Config struct {
 	Name, Display string
 	// Key gives the key or access token. It is called for every request, so that
 	// a key which expires can be fetched anew. Nil or an empty key sends none.
-	Key func(context.Context) (string, error)
+	Key func(context.Context) (string, error) `json:"-"`
 	// Headers are sent with every request. Values count as secrets.
-	Headers map[string]string
+	Headers map[string]string `json:"-"`
 	// HTTP is used as it is, with its transport and timeouts; redirects are
 	// judged here all the same. Nil is a client with the bounds of this package
 	// and the proxy of the user's environment.
-	HTTP *http.Client
+	HTTP *http.Client `json:"-"`
 	// ContextTokens is the size of the model's context, 0 when unknown.
 	ContextTokens int
 	// MaxTokens bounds a message where the request does not; 0 leaves it to the
@@ -134,3 +134,14 @@ func closeBy(host string) bool {
 		strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") ||
 		strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".lan")
 }
+
+// Format prints a configuration without its secrets, whatever the verb.
+func (c Config) Format(f fmt.State, _ rune) {
+	keyed := "no key"
+	if c.Key != nil {
+		keyed = "a key"
+	}
+	fmt.Fprintf(f, "%s at %s with %s and %d headers", c.Origin(), c.BaseURL, keyed, len(c.Headers))
+}
+
+var _ fmt.Formatter = Config{}
