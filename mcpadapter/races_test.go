@@ -44,7 +44,7 @@ func (f *fleet) binding(name string, kind int) Binding {
 		return demo.Run(ctx, in, out)
 	}
 	return Binding{Name: name, Server: client.Definition{
-		Name: name, Revision: []string{"2025-11-25", "2026-07-28"}[kind%2], Transport: clienttest.Pipe{Serve: serve}, Roots: []string{"/"}, Elicitation: true,
+		Name: name, Revision: []string{"auto", "2025-11-25", "2026-07-28"}[kind%3], Transport: clienttest.Pipe{Serve: serve}, Roots: []string{"/"}, Elicitation: true,
 		Sampling: &client.SamplingPolicy{Approve: client.ApproveAuto}, LogLevel: "info", StartTimeout: 5 * time.Second,
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,14 +53,15 @@ type handshake struct {
 	// over is closed when the SDK's connect has returned.
 	over chan struct{}
 
-	// The fields below are written on the SDK's connecting goroutine or, under
-	// the ordering that the table gives, on the pump.
+	// mu guards the slots and what the server said of its revisions: a
+	// connection that ends early leaves the SDK's goroutine or the pump at work.
+	mu                   sync.Mutex
 	discover, initialize *slot
 	// common is the newest older revision that a discover result named.
 	common string
 	// none says that the server named its revisions and none is ours.
 	none bool
-	// What initialize declared.
+	// What initialize declared, constant once the session is ready.
 	declaredElicit, declaredSample bool
 }
 
@@ -91,7 +93,8 @@ func (h *handshake) run(ctx context.Context) (err error) {
 
 // forget lets the connection give up what it holds for the handshake.
 func (h *handshake) forget() {
-	for _, sl := range []*slot{h.discover, h.initialize} {
+	discover, initialize := h.slots()
+	for _, sl := range []*slot{discover, initialize} {
 		if sl == nil {
 			continue
 		}
@@ -113,18 +116,19 @@ func refuseReceived(mcp.MethodHandler) mcp.MethodHandler {
 // slotFor is called by the bridge when the SDK sends a request of the
 // handshake.
 func (h *handshake) slotFor(method string) (*slot, error) {
+	discover, initialize := h.slots()
 	switch {
-	case method == methodDiscover && h.discover == nil:
+	case method == methodDiscover && discover == nil:
 		params, err := h.discoverParams()
 		if err != nil {
 			return nil, err
 		}
-		h.discover = &slot{offer: Revision20260728, op: methodDiscover, method: method, params: params, quiet: true, accept: h.acceptDiscover}
-		h.bound(h.discover)
-		return h.discover, nil
-	case method == methodInitialize && h.initialize == nil:
+		sl := &slot{offer: Revision20260728, op: methodDiscover, method: method, params: params, quiet: true, accept: h.acceptDiscover}
+		h.keep(&h.discover, sl)
+		return sl, nil
+	case method == methodInitialize && initialize == nil:
 		offer := h.plan.offer
-		if h.discover != nil {
+		if discover != nil {
 			if offer = h.afterDiscover(); offer == "" {
 				return nil, errRefusedWrite
 			}
@@ -133,11 +137,47 @@ func (h *handshake) slotFor(method string) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.initialize = &slot{offer: offer, op: methodInitialize, method: method, params: params, quiet: true, accept: h.acceptInitialize}
-		h.bound(h.initialize)
-		return h.initialize, nil
+		sl := &slot{offer: offer, op: methodInitialize, method: method, params: params, quiet: true, accept: h.acceptInitialize}
+		h.keep(&h.initialize, sl)
+		return sl, nil
 	}
 	return nil, errRefusedWrite
+}
+
+// keep remembers a request of the handshake and bounds it.
+func (h *handshake) keep(place **slot, sl *slot) {
+	h.mu.Lock()
+	*place = sl
+	h.mu.Unlock()
+	h.bound(sl)
+}
+
+func (h *handshake) slots() (discover, initialize *slot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.discover, h.initialize
+}
+
+// listed takes the revisions that the server names, and returns the newest
+// older one of them that is ours.
+func (h *handshake) listed(revisions []string) (common string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.common = newestCommon(revisions)
+	h.none = h.common == ""
+	return h.common
+}
+
+// refusal is how server/discover failed, nil when it did not, and what the
+// server said of its revisions.
+func (h *handshake) refusal() (e *Error, common string, none bool) {
+	discover, _ := h.slots()
+	if discover != nil {
+		e = h.s.table.failure(discover)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return e, h.common, h.none
 }
 
 // bound fails the request when the probe's time is over.
@@ -178,12 +218,12 @@ func (h *handshake) abandon(sl *slot, e *Error) {
 // afterDiscover decides whether initialize is sent on the connection on which
 // server/discover failed, and what it offers; "" says no.
 func (h *handshake) afterDiscover() string {
-	e := h.discover.err
+	e, common, _ := h.refusal()
 	switch {
 	case !h.plan.reuse || e == nil:
 		return ""
 	case e.Class == ClassUnsupported:
-		return h.common
+		return common
 	case e.Class == ClassRemote:
 		return h.fallback()
 	}
@@ -193,13 +233,13 @@ func (h *handshake) afterDiscover() string {
 // fallback is what initialize offers after server/discover failed, on whatever
 // connection; "" says that the answer speaks against initialize.
 func (h *handshake) fallback() string {
-	if h.discover == nil || h.discover.err == nil {
+	e, common, none := h.refusal()
+	switch {
+	case e == nil:
 		return legacy[0]
-	}
-	switch e := h.discover.err; {
-	case e.Class == ClassUnsupported && h.common != "":
-		return h.common
-	case h.none:
+	case e.Class == ClassUnsupported && common != "":
+		return common
+	case none:
 		return ""
 	case e.Class != ClassRemote:
 		return legacy[0]
@@ -222,8 +262,7 @@ func (h *handshake) acceptDiscover(result json.RawMessage) (json.RawMessage, *Er
 		return nil, protocolError(methodDiscover, "a discover result without a list of revisions")
 	}
 	if !slices.Contains(listed, Revision20260728) {
-		h.common = newestCommon(listed)
-		h.none = h.common == ""
+		h.listed(listed)
 		return nil, &Error{Class: ClassUnsupported, Op: methodDiscover, Message: "the server does not speak " + Revision20260728, Sent: true}
 	}
 	meta, _ := tap.Object(fields.Get("_meta"))
@@ -259,15 +298,14 @@ func (h *handshake) acceptInitialize(result json.RawMessage) (json.RawMessage, *
 
 // failure is why the handshake did not succeed.
 func (h *handshake) failure(ctx context.Context, err error) *Error {
-	for _, sl := range []*slot{h.initialize, h.discover} {
-		if sl == nil {
-			continue
-		}
-		if _, e, _, _ := h.s.table.finish(sl); e != nil {
+	discover, initialize := h.slots()
+	last := initialize
+	if last == nil {
+		last = discover
+	}
+	if last != nil {
+		if _, e, _, _ := h.s.table.finish(last); e != nil {
 			return e
-		}
-		if sl == h.initialize {
-			break
 		}
 	}
 	if ctx.Err() != nil {

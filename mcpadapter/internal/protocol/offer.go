@@ -18,9 +18,7 @@ func (h *handshake) fromSupported(data json.RawMessage) string {
 	if !ok {
 		return legacy[0]
 	}
-	h.common = newestCommon(listed)
-	h.none = h.common == ""
-	return h.common
+	return h.listed(listed)
 }
 
 func revisionList(raw json.RawMessage) ([]string, bool) {

@@ -18,15 +18,14 @@ func (c *connector) probe(ctx context.Context) (*Session, *Error) {
 		offer: Revision20260728, accept: legacy, reuse: c.kind == kindStdio, probe: c.probeTime(ctx),
 	})
 	if e == nil {
-		if h.initialize != nil {
-			s.info.ProbeFailed = h.discover.err.Reason()
+		if refused, _, _ := h.refusal(); refused != nil {
+			s.info.ProbeFailed = refused.Reason()
 		}
 		return s, nil
 	}
 	if !c.worthRetry(ctx, e, h) {
 		return nil, e
 	}
-	// Only now: before a context's end the handshake may still be at work.
 	offer := h.fallback()
 	if offer == "" {
 		return nil, e
@@ -56,7 +55,10 @@ func (c *connector) probeTime(ctx context.Context) time.Duration {
 
 // worthRetry says whether a fresh connection may fare better.
 func (c *connector) worthRetry(ctx context.Context, e *Error, h *handshake) bool {
-	if h == nil || ctx.Err() != nil || h.none {
+	if h == nil || ctx.Err() != nil {
+		return false
+	}
+	if _, _, none := h.refusal(); none {
 		return false
 	}
 	switch e.Class {

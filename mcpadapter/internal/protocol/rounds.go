@@ -227,7 +227,7 @@ func (s *Session) parseInput(c *logicalCall, f tap.Fields) (in input, e *Error) 
 	if len(named) > s.limits.InputRequests {
 		return in, &Error{
 			Class: ClassOverLimit, Op: op, Message: "too many input requests in one round", Sent: true,
-			Size: int64(len(named)), Limit: int64(s.limits.InputRequests), Setting: "limits.inputRequests",
+			Size: int64(len(named)), Limit: int64(s.limits.InputRequests), Setting: "limits.elicitPending",
 		}
 	}
 	for _, m := range named {

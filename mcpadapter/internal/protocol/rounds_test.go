@@ -118,7 +118,7 @@ func TestHostileRounds(t *testing.T) {
 		"state number":       {needs("", `7`), ClassProtocol, ""},
 		"state null":         {needs("", `null`), ClassProtocol, ""},
 		"state too large":    {needs("", `"`+strings.Repeat("s", 70<<10)+`"`), ClassOverLimit, "limits.requestStateBytes"},
-		"too many":           {needs(`{`+strings.Join(many, ",")+`}`, ""), ClassOverLimit, "limits.inputRequests"},
+		"too many":           {needs(`{`+strings.Join(many, ",")+`}`, ""), ClassOverLimit, "limits.elicitPending"},
 		"for ever":           {needs("", `"s"`), ClassOverLimit, "limits.roundTrips"},
 		"too many bytes":     {`{"pad":"` + strings.Repeat("p", 600<<10) + `",` + needs("", `"s"`)[1:], ClassOverLimit, "fixed"},
 		"duplicate name":     {needs(`{"k":{},"k":{}}`, ""), ClassMalformed, ""},

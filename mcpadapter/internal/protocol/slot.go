@@ -113,6 +113,13 @@ func (t *table) sentAs(sl *slot) (id int64, sent bool) {
 	return sl.id, sl.sent
 }
 
+// failure is how the request failed, nil when it did not or is not over.
+func (t *table) failure(sl *slot) *Error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sl.err
+}
+
 // lookup finds the waiting request with an id.
 func (t *table) lookup(id int64) *slot {
 	t.mu.Lock()
