@@ -88,8 +88,11 @@ func TestCompatibility(t *testing.T) {
 		return
 	}
 	old, err := os.ReadFile(page)
-	if err != nil || string(old) != b.String() {
-		t.Errorf("docs/compatibility.md is stale (make compatibility writes it), %v; it should say:\n%s", err, b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(old) != b.String() {
+		t.Errorf("docs/compatibility.md is stale: make compatibility writes it. It should say:\n%s", b.String())
 	}
 }
 
