@@ -68,7 +68,7 @@ func run(ctx context.Context, ask func(context.Context) (*http.Response, error),
 	}
 	for ev, err := range Events(resp.Body) {
 		if err != nil {
-			if closed := d.Close(emit); closed == nil {
+			if ctx.Err() == nil && d.Close(emit) == nil {
 				return nil // all of the message came before the failure
 			}
 			return err
