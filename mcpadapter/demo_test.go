@@ -109,10 +109,14 @@ func TestEveryRequestInBothEras(t *testing.T) {
 			r.must(r.m.Subscribe(ctx, "demo", "demo://log"))
 			updates := func() int { return len(of[*event.ResourceUpdated](r)) }
 			call := func() { r.prepare("mcp__demo__add", `{"a":1,"b":2}`).Invoke(ctx, tool.Call{ID: "c2"}) }
-			until(t, "an update", func() bool { call(); return updates() > 0 })
-			r.must(r.m.Reconnect(ctx, "demo"))
+			call() // once: the subscription is in force when Subscribe returns
+			until(t, "an update", func() bool { return updates() > 0 })
 			before := updates()
-			until(t, "an update after the reconnect", func() bool { call(); return updates() > before })
+			r.must(r.m.Reconnect(ctx, "demo"))
+			until(t, "the gap counts as a change", func() bool { return updates() > before })
+			before = updates()
+			call()
+			until(t, "an update after the reconnect", func() bool { return updates() > before })
 		})
 	}
 }

@@ -209,9 +209,12 @@ func TestCompleteAndSubscribe(t *testing.T) {
 		}
 		srv.Last().Lose("gone") // a subscription still delivers after it
 		time.Sleep(time.Minute)
+		if got := of[*event.ResourceUpdated](r); len(got) != 2 { // nobody watched meanwhile
+			t.Errorf("%d events of the gap", len(got))
+		}
 		srv.Last().Options.Handlers.ResourceUpdated("file:///a")
 		synctest.Wait()
-		if got := of[*event.ResourceUpdated](r); len(got) != 2 {
+		if got := of[*event.ResourceUpdated](r); len(got) != 3 {
 			t.Errorf("%d events after the reconnect", len(got))
 		}
 		r.must(r.m.Unsubscribe(t.Context(), "d", "file:///a"))

@@ -44,11 +44,8 @@ type probe struct {
 	try          func(ctx context.Context, r *rig, p peer) error
 }
 
-// A resource is changed again where its update did not come in time.
-const (
-	maxTouches = 5
-	touchWait  = 2 * time.Second
-)
+// touchWait is how long the update of a changed resource may take.
+const touchWait = 10 * time.Second
 
 // errAbsent says that a server does not offer what a probe needs.
 var errAbsent = errors.New("the server does not offer it")
@@ -148,17 +145,10 @@ func trySubscribe(ctx context.Context, r *rig, p peer) error {
 	if err := r.Subscribe(ctx, p.watched); err != nil {
 		return err
 	}
-	// On 2026-07-28 a subscription comes into force when the server acknowledges
-	// it, which nobody waits for: a change before that is not told.
-	var err error
-	for range maxTouches {
-		if err := r.expect(ctx, p.touch); err != nil {
-			return err
-		}
-		if err = r.await(ctx, touchWait, "the update of "+p.watched, func() bool { return r.updated[p.watched] > 0 }); err == nil {
-			break
-		}
+	if err := r.expect(ctx, p.touch); err != nil {
+		return err
 	}
+	err := r.await(ctx, touchWait, "the update of "+p.watched, func() bool { return r.updated[p.watched] > 0 })
 	if err != nil {
 		return err
 	}

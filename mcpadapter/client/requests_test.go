@@ -88,6 +88,54 @@ func TestSubscriptionsAndLogLevelComeBackAfterAReconnect(t *testing.T) {
 	})
 }
 
+// On 2026-07-28 all resources come back with one request; what the server
+// refuses then is asked for on its own, and the rest may have changed meanwhile.
+func TestSubscriptionsComeBackTogetherInTheStatelessEra(t *testing.T) {
+	srv := server("a")
+	t.Parallel()
+	srv.Info.Revision = protocol.Revision20260728
+	var refuse atomic.Bool
+	srv.OnSubscribe = func(_ context.Context, uri string) error {
+		if refuse.Load() && uri == "file:///b" {
+			return remote("no")
+		}
+		return nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		c, err := client.New(client.Definition{Name: "x", Transport: clienttest.Transport{}}, client.Deps{
+			Connect:  srv.Connect,
+			Observer: client.Observer{Updated: func(uri string) { mu.Lock(); got = append(got, uri); mu.Unlock() }},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		c.Start()
+		if err := c.WaitAttempt(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, uri := range []string{"file:///a", "file:///b", "file:///c"} {
+			if err := c.Subscribe(t.Context(), uri); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refuse.Store(true)
+		srv.Last().Lose("process exited")
+		time.Sleep(time.Minute)
+		want := []string{"subscribe all file:///a file:///b file:///c", "resources/subscribe file:///b"}
+		if got := srv.Last().Requests(); !slices.Equal(got, want) {
+			t.Errorf("requests %q", got)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(got, []string{"file:///a", "file:///c"}) {
+			t.Errorf("counted as changed: %q", got)
+		}
+	})
+}
+
 func TestUpdatesAreReportedAndPaced(t *testing.T) {
 	srv := server("a")
 	t.Parallel()

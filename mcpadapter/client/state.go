@@ -49,6 +49,9 @@ type Session interface {
 	GetPrompt(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
 	Complete(ctx context.Context, req protocol.CompleteRequest) (protocol.Completion, error)
 	Subscribe(ctx context.Context, uri string) error
+	// SubscribeAll is Subscribe for several resources at once; the result has an
+	// element for each.
+	SubscribeAll(ctx context.Context, uris []string) []error
 	Unsubscribe(ctx context.Context, uri string) error
 	// SetRoots replaces the roots and tells the server where its revision has a
 	// way to do so.

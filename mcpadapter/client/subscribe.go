@@ -136,18 +136,47 @@ func overLimit(op, what string, size, limit int, setting string) error {
 }
 
 // restore subscribes on a new connection to what was subscribed before. What
-// the server refuses is told, and asked for again with the next connection.
+// the server refuses is told, and asked for again with the next connection. All
+// that is subscribed again counts as changed: nobody watched it meanwhile.
 func (conn *connection) restore() {
 	defer conn.wg.Done()
 	c := conn.c
 	c.subs.op.Lock() // one that is being made on the connection before is seen
 	uris := c.subs.list()
 	c.subs.op.Unlock()
-	for _, uri := range uris {
-		if err := conn.resubscribe(uri); err != nil && conn.ctx.Err() == nil {
+	for _, uri := range conn.restoreAll(uris) {
+		err := conn.resubscribe(uri)
+		switch {
+		case conn.ctx.Err() != nil:
+			return
+		case err != nil:
 			c.Notice("subscription_lost", "warn", "the changes of %s are not reported after the reconnect: %s", safetext.Ident(uri), reason(err))
+		default:
+			conn.updated(uri)
 		}
 	}
+}
+
+// restoreAll subscribes to all resources with one reopening of the stream where
+// the revision has one, and returns what remains to be asked for on its own: an
+// error of the server may be about one of them only.
+func (conn *connection) restoreAll(uris []string) (rest []string) {
+	if len(uris) < 2 || conn.session().Info().Revision != protocol.Revision20260728 {
+		return uris
+	}
+	conn.c.subs.op.Lock()
+	defer conn.c.subs.op.Unlock()
+	uris = slices.DeleteFunc(uris, func(u string) bool { return !conn.c.subs.has(u) }) // ended meanwhile
+	ctx, cancel := context.WithTimeout(conn.ctx, restoreTimeout)
+	defer cancel()
+	for i, err := range conn.session().SubscribeAll(ctx, uris) {
+		if err != nil {
+			rest = append(rest, uris[i])
+			continue
+		}
+		conn.updated(uris[i])
+	}
+	return rest
 }
 
 func (conn *connection) resubscribe(uri string) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/looprig/looprig/mcpadapter/client"
@@ -266,6 +267,18 @@ func (x *Session) Subscribe(ctx context.Context, uri string) error {
 		return f(ctx, uri)
 	}
 	return nil
+}
+
+// SubscribeAll implements client.Session: OnSubscribe is asked for each.
+func (x *Session) SubscribeAll(ctx context.Context, uris []string) []error {
+	x.note("subscribe all " + strings.Join(uris, " "))
+	out := make([]error, len(uris))
+	if f := x.server.OnSubscribe; f != nil {
+		for i, uri := range uris {
+			out[i] = f(ctx, uri)
+		}
+	}
+	return out
 }
 
 // Unsubscribe implements client.Session.

@@ -34,6 +34,11 @@ const (
 	// listenSettled is how long a listen stream must have lived for its next
 	// reopening to start from the shortest wait again.
 	listenSettled = 10 * time.Second
+	// maxSubscriptions bounds the resources that one session subscribes to.
+	maxSubscriptions = 1024
+	// subscribeWait is how long a subscription waits for the server to
+	// acknowledge the listen stream that covers it.
+	subscribeWait = 5 * time.Second
 	// stateRetryWait is the first wait before a result that carries only a
 	// requestState is retried; it doubles up to maxStateRetryWait.
 	stateRetryWait    = 200 * time.Millisecond

@@ -12,9 +12,6 @@ import (
 
 const methodListen = "subscriptions/listen"
 
-// maxSubscriptions bounds the resources that one session subscribes to.
-const maxSubscriptions = 1024
-
 // listener keeps the stream of 2026-07-28 open over which list_changed and
 // resource updates arrive. It is opened after connect, watched, and reopened
 // with a growing wait; nothing else depends on it.
@@ -24,13 +21,30 @@ type listener struct {
 
 	mu   sync.Mutex
 	uris []string
+	// edits numbers the states of the filter.
+	edits uint64
+	// open is the request of the present stream and opened the filter that it
+	// was opened with; open is nil while there is no stream.
+	open   *slot
+	opened uint64
+	// acked is the newest filter that the server acknowledged a stream for, and
+	// honoured the resources that it agreed to report on it.
+	acked    uint64
+	honoured map[string]bool
+	// failed is the newest filter that the server refused, and failure how.
+	failed  uint64
+	failure *Error
+	// settled is closed, and replaced, when one of the above was found.
+	settled chan struct{}
 	// reopened says that the stream was open before, so that what happened in
 	// between was missed.
 	reopened bool
+	// ackWait is how long a subscription waits; see subscribeWait.
+	ackWait time.Duration
 }
 
 func newListener(s *Session) *listener {
-	return &listener{s: s, changed: make(chan struct{}, 1)}
+	return &listener{s: s, changed: make(chan struct{}, 1), settled: make(chan struct{}), ackWait: subscribeWait}
 }
 
 // run is the listener's goroutine.
@@ -41,7 +55,7 @@ func (l *listener) run() {
 	}
 	wait := s.limits.ListenBackoff
 	for s.ended() == nil {
-		filter := l.filter()
+		filter, edits := l.filter()
 		if filter == nil {
 			if !l.idle(0) {
 				return
@@ -49,7 +63,7 @@ func (l *listener) run() {
 			continue
 		}
 		opened := time.Now()
-		again, refused := l.stream(filter)
+		again, refused := l.stream(filter, edits)
 		switch {
 		case refused:
 			s.mail.tolerate(toleratedNoListen, "")
@@ -88,9 +102,9 @@ func (l *listener) idle(d time.Duration) bool {
 	}
 }
 
-// stream opens the stream and stays until it ends. changed says that the
-// filter did, refused that the server does not have the method.
-func (l *listener) stream(filter json.RawMessage) (changed, refused bool) {
+// stream opens the stream with a filter and stays until it ends. changed says
+// that the filter did, refused that the server does not have the method.
+func (l *listener) stream(filter json.RawMessage, edits uint64) (changed, refused bool) {
 	s := l.s
 	params, err := s.params(0, nil, member{"notifications", filter})
 	if err != nil {
@@ -100,24 +114,32 @@ func (l *listener) stream(filter json.RawMessage) (changed, refused bool) {
 	defer cancel()
 	var e *Error // set before over is closed
 	over := make(chan struct{})
+	sl := &slot{op: methodListen, method: methodListen, params: params, listen: true, aside: true}
+	l.opening(sl, edits)
 	if !s.work(func() {
 		defer close(over)
-		_, e = s.roundTrip(ctx, &slot{op: methodListen, method: methodListen, params: params, listen: true, aside: true}, true)
+		_, e = s.roundTrip(ctx, sl, true)
 	}) {
 		return false, false
 	}
 	select {
 	case <-over:
-		l.lost()
+		l.lost(e)
 		return false, lacksListen(e)
 	case <-l.changed:
 		cancel()
 		<-over
-		l.lost()
+		l.lost(nil)
 		return true, false
 	case <-s.done:
 		return false, false
 	}
+}
+
+func (l *listener) opening(sl *slot, edits uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open, l.opened = sl, edits
 }
 
 // lacksListen says whether the server does not have the stream at all.
@@ -132,18 +154,36 @@ func lacksListen(e *Error) bool {
 	return e.Code == CodeMethodNotFound
 }
 
-// lost is called when the stream was open or was tried, and is not open.
-func (l *listener) lost() {
+// lost is called when the stream was open or was tried, and is not open. A
+// server that answers with an error before it acknowledged the stream has
+// refused what was asked of it; e is nil when we gave the stream up.
+func (l *listener) lost(e *Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if e != nil && l.acked < l.opened && (e.Class == ClassRemote || lacksListen(e)) {
+		l.failed, l.failure = l.opened, e
+		l.settle()
+	}
+	l.open = nil
 	l.reopened = true
 	l.s.cache.forget("") // a change may have been missed
 }
 
-// filter is what the stream asks for, nil for nothing.
-func (l *listener) filter() json.RawMessage {
+// settle wakes those who wait for what became of a filter. The lock is held.
+func (l *listener) settle() {
+	close(l.settled)
+	l.settled = make(chan struct{})
+}
+
+// filter is what the stream asks for, nil for nothing, and its number. Changes
+// that are in it are not told of again.
+func (l *listener) filter() (json.RawMessage, uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	select {
+	case <-l.changed:
+	default:
+	}
 	out := []byte{'{'}
 	if l.s.handlers.ListChanged != nil {
 		for _, f := range []struct {
@@ -166,87 +206,7 @@ func (l *listener) filter() json.RawMessage {
 		out, _ = appendMember(out, member{"resourceSubscriptions", append(list, ']')})
 	}
 	if len(out) == 1 {
-		return nil
+		return nil, l.edits
 	}
-	return append(out, '}')
-}
-
-// acknowledged is called by the pump when the server has opened the stream.
-// After a gap every listing that the stream covers counts as stale.
-func (l *listener) acknowledged() {
-	l.mu.Lock()
-	missed := l.reopened
-	l.reopened = false
-	l.mu.Unlock()
-	if !missed {
-		return
-	}
-	for _, fam := range []Family{Tools, Prompts, Resources, Templates} {
-		if l.s.declared[fam] {
-			l.s.changed(fam, true)
-		}
-	}
-}
-
-// Subscribe asks for updates of one resource; they arrive at
-// Handlers.ResourceUpdated. On 2026-07-28 the listen stream is reopened with
-// it, in the background.
-func (s *Session) Subscribe(ctx context.Context, uri string) error {
-	if len(uri) > maxURLBytes {
-		return &Error{Class: ClassOverLimit, Op: "resources/subscribe", Message: "the URI is too long", Size: int64(len(uri)), Limit: maxURLBytes, Setting: settingFixed}
-	}
-	if !s.modern {
-		_, err := s.logical(ctx, "resources/subscribe", member{"uri", quoted(uri)})
-		return err
-	}
-	return s.listen.edit(func(uris []string) ([]string, *Error) {
-		for _, u := range uris {
-			if u == uri {
-				return uris, nil
-			}
-		}
-		if len(uris) >= maxSubscriptions {
-			return uris, &Error{Class: ClassOverLimit, Op: "resources/subscribe", Message: "too many subscriptions", Size: int64(len(uris)) + 1, Limit: maxSubscriptions, Setting: settingFixed}
-		}
-		return append(uris, uri), nil
-	})
-}
-
-// Unsubscribe ends a subscription.
-func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
-	if !s.modern {
-		_, err := s.logical(ctx, "resources/unsubscribe", member{"uri", quoted(uri)})
-		return err
-	}
-	return s.listen.edit(func(uris []string) ([]string, *Error) {
-		kept := make([]string, 0, len(uris))
-		for _, u := range uris {
-			if u != uri {
-				kept = append(kept, u)
-			}
-		}
-		return kept, nil
-	})
-}
-
-// edit changes the subscribed resources and has the stream reopened.
-func (l *listener) edit(change func([]string) ([]string, *Error)) error {
-	if l.s.ended() != nil {
-		return l.s.endedError(methodListen)
-	}
-	l.mu.Lock()
-	before := len(l.uris)
-	uris, e := change(l.uris)
-	l.uris = uris
-	l.mu.Unlock()
-	if e != nil {
-		return e
-	}
-	if len(uris) != before {
-		select {
-		case l.changed <- struct{}{}:
-		default:
-		}
-	}
-	return nil
+	return append(out, '}'), l.edits
 }

@@ -35,7 +35,7 @@ func (s *Session) notification(m tap.Message) {
 		usable = s.inbound.cancel(fields.Get("requestId"))
 		s.listenCancelled(fields.Get("requestId"))
 	case "notifications/subscriptions/acknowledged":
-		s.listen.acknowledged()
+		s.listen.acknowledged(fields)
 	default:
 		s.mail.count(droppedUnknown, 1)
 	}

@@ -207,7 +207,7 @@ func TestListenStreamIsOpenedWatchedAndReopened(t *testing.T) {
 			switch m.Method {
 			case "subscriptions/listen":
 				n := opened.Add(1)
-				p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{},"notifications":{}}}`)
+				p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{},"notifications":{"resourceSubscriptions":["a:b"]}}}`)
 				switch n {
 				case 1:
 					if !strings.Contains(m.raw, `"notifications":{"toolsListChanged":true}`) || !strings.Contains(m.raw, metaRevision) {
