@@ -205,6 +205,12 @@ func (c *Client) send(parent context.Context, req Request, target *url.URL, head
 		release()
 		return nil, err
 	}
+	if answer.StatusCode == http.StatusSwitchingProtocols {
+		// The connection behind it is nobody's any more: no context ends a read.
+		_ = answer.Body.Close()
+		release()
+		return nil, &ExchangeError{Kind: Malformed, Sent: true, Reason: "the server changed to another protocol unasked"}
+	}
 	return c.response(ctx, answer, cancel, release)
 }
 

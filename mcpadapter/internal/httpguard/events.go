@@ -72,7 +72,7 @@ type Events struct {
 	value []byte // of a field that is not data
 
 	event   Event
-	data    []byte
+	data    Pile
 	hasData bool
 	size    int64
 	over    bool
@@ -266,17 +266,16 @@ func (e *Events) takeData(chunk []byte) int {
 // looked for.
 func (e *Events) keep(chunk []byte) {
 	e.size += int64(len(chunk))
-	if !e.over && len(e.data)+len(chunk) > e.limit {
+	if !e.over && e.data.Len()+len(chunk) > e.limit {
 		e.over = true
 		e.members = members{}
-		e.members.write(e.data)
-		e.data = nil
+		e.data.drain(e.members.write)
 	}
 	if e.over {
 		e.members.write(chunk)
 		return
 	}
-	e.data = append(e.data, chunk...)
+	_, _ = e.data.Write(chunk)
 }
 
 // endLine applies the field of a line that is complete.
@@ -320,13 +319,11 @@ func (e *Events) dispatch() (Event, bool) {
 		if e.over {
 			id, method := e.members.result()
 			ev.Oversize = &wire.Oversize{ID: id, Method: method, Size: e.size, Limit: e.limit}
-		} else if ev.Data = e.data; cap(e.data) > keptData {
-			e.data = nil // handed over; small ones are copied instead
 		} else {
-			ev.Data = append(make([]byte, 0, len(e.data)), e.data...)
+			ev.Data = e.data.Take()
 		}
 	}
-	e.event, e.data = Event{}, e.data[:0]
+	e.event = Event{}
 	e.hasData, e.any, e.over, e.size = false, false, false, 0
 	return ev, told
 }

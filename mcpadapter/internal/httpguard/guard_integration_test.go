@@ -189,6 +189,9 @@ func TestUnreachableAndBroken(t *testing.T) {
 	if strings.Contains(fmt.Sprintf("%v %#v", err, err), "canary") {
 		t.Errorf("the error repeats the server: %v", err)
 	}
+	// Behind a change of protocols no context would end a read.
+	_, err = post(t.Context(), client(t, raw(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), nil))
+	wantKind(t, err, Malformed, true)
 }
 
 // raw answers each connection with the same bytes and closes it.

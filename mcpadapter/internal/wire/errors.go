@@ -102,6 +102,7 @@ func (e *StatusError) FailureClass() string {
 // NotEndpointError says that what answered does not speak MCP: a web page, an
 // event stream that is none, an empty body.
 type NotEndpointError struct {
+	// Status is the answer's, 0 where what came was no HTTP.
 	Status int
 	// MediaType is the answer's, without parameters, raw.
 	MediaType string
@@ -110,6 +111,9 @@ type NotEndpointError struct {
 }
 
 func (e *NotEndpointError) Error() string {
+	if e.Status == 0 {
+		return "not an MCP endpoint: " + e.Reason
+	}
 	return fmt.Sprintf("not an MCP endpoint: %s (status %d)", e.Reason, e.Status)
 }
 

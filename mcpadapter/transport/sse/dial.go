@@ -127,6 +127,8 @@ func refusal(err error) error {
 	switch {
 	case errors.As(err, &guard):
 		return guard
+	case errors.As(err, &exchange) && exchange.Kind == httpguard.Malformed:
+		return &wire.NotEndpointError{Reason: exchange.Reason}
 	case errors.As(err, &exchange):
 		return lost(exchange.Reason, exchange)
 	}

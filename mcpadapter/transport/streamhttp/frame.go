@@ -20,22 +20,19 @@ func readBody(resp *httpguard.Response, limit int) (data []byte, over int64, err
 	}
 	resp.Body.Begin()
 	defer resp.Body.End()
-	buf := make([]byte, 0, max(min(resp.Length, int64(limit)), 512)+1)
-	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+	if resp.Length < 0 {
+		var pile httpguard.Pile
+		if over, err = pile.ReadAll(resp.Body, limit); errors.Is(err, io.EOF) {
+			return trim(pile.Take()), 0, nil
 		}
-		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case len(buf) > limit:
-			return nil, int64(len(buf)), nil
-		case errors.Is(err, io.EOF):
-			return trim(buf), 0, nil
-		case err != nil:
-			return nil, 0, err
-		}
+		return nil, over, err
 	}
+	buf := make([]byte, resp.Length)
+	n, err := io.ReadFull(resp.Body, buf)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, 0, err
+	}
+	return trim(buf[:n]), 0, nil
 }
 
 // trim drops a byte order mark and white space around a frame.
