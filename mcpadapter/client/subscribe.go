@@ -28,6 +28,7 @@ type subscriptions struct {
 
 	mu   sync.Mutex
 	uris []string
+	on   map[string]Session   // the session that each was made on
 	seen map[string]time.Time // the last report of each
 }
 
@@ -43,10 +44,26 @@ func (s *subscriptions) has(uri string) bool {
 	return slices.Contains(s.uris, uri)
 }
 
-func (s *subscriptions) add(uri string) {
+// before are the subscriptions that were not made on a session itself.
+func (s *subscriptions) before(on Session) (uris []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, uri := range s.uris {
+		if s.on[uri] != on {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+func (s *subscriptions) add(uri string, on Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on == nil {
+		s.on = map[string]Session{}
+	}
 	s.uris = append(s.uris, uri)
+	s.on[uri] = on
 }
 
 func (s *subscriptions) remove(uri string) {
@@ -54,6 +71,7 @@ func (s *subscriptions) remove(uri string) {
 	defer s.mu.Unlock()
 	s.uris = slices.DeleteFunc(s.uris, func(u string) bool { return u == uri })
 	delete(s.seen, uri)
+	delete(s.on, uri)
 }
 
 // covering is the subscribed resource that an update is about: itself, or one
@@ -94,11 +112,15 @@ func (c *Client) Subscribe(ctx context.Context, uri string) error {
 	if n, limit := len(c.subs.list())+1, c.def.Limits.Subscriptions; n > limit {
 		return overLimit(op, "too many subscriptions", n, limit, "limits.subscriptions")
 	}
-	err := c.do(ctx, op, "", nil, func(ctx context.Context, s Session, _ *clock) error { return s.Subscribe(ctx, uri) })
+	var on Session
+	err := c.do(ctx, op, "", nil, func(ctx context.Context, s Session, _ *clock) error {
+		on = s
+		return s.Subscribe(ctx, uri)
+	})
 	if err != nil {
 		return err
 	}
-	c.subs.add(uri)
+	c.subs.add(uri, on)
 	return nil
 }
 
@@ -142,7 +164,7 @@ func (conn *connection) restore() {
 	defer conn.wg.Done()
 	c := conn.c
 	c.subs.op.Lock() // one that is being made on the connection before is seen
-	uris := c.subs.list()
+	uris := c.subs.before(conn.session())
 	c.subs.op.Unlock()
 	for _, uri := range conn.restoreAll(uris) {
 		err := conn.resubscribe(uri)
@@ -281,6 +303,7 @@ func (conn *connection) tellUpdates() {
 		if !at.After(now) {
 			due = append(due, uri)
 			delete(conn.updates, uri)
+			conn.c.subs.note(uri, now) // before another change of it can be noted
 		}
 	}
 	conn.mu.Unlock()
@@ -289,7 +312,6 @@ func (conn *connection) tellUpdates() {
 		if !conn.c.subs.has(uri) {
 			continue
 		}
-		conn.c.subs.note(uri, now)
 		conn.c.deps.Observer.Updated(uri)
 	}
 }
