@@ -354,6 +354,34 @@ func TestTheEraIsRememberedAndDoubted(t *testing.T) {
 	})
 }
 
+// A server that was silent when it was asked may only have been slow to start:
+// what it was spoken to as is kept neither for the next connection nor beyond.
+func TestSilenceIsNoEra(t *testing.T) {
+	srv := server("a")
+	srv.Info.Revision, srv.Info.ProbeSilent = protocol.Revision20251125, true
+	var asked []string
+	srv.OnConnect = func(_ context.Context, _ int, opt protocol.Options) error {
+		asked = append(asked, opt.KnownRevision)
+		return nil
+	}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem := &eras{}
+		c, err := client.New(client.Definition{Name: "x", Transport: clienttest.Transport{}}, client.Deps{Connect: srv.Connect, Eras: mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		c.Start()
+		synctest.Wait()
+		srv.Last().Lose("gone")
+		time.Sleep(time.Minute)
+		if want := []string{"", ""}; !slices.Equal(asked, want) || len(mem.found) != 0 {
+			t.Errorf("known %q, found %q", asked, mem.found)
+		}
+	})
+}
+
 func TestAFloodOfListChangedIsTwoRefreshesASecond(t *testing.T) {
 	srv := server("a")
 	within(t, srv, options{}, func(t *testing.T, _ *client.Client, _ *seen) {

@@ -236,7 +236,7 @@ func (c *Client) establish(ctx context.Context, conn *connection, again bool) er
 	}
 	c.conn, c.lastErr, c.probe = conn, nil, false
 	c.mu.Unlock()
-	if c.deps.Eras != nil {
+	if c.deps.Eras != nil && !info.ProbeSilent {
 		c.deps.Eras.Found(info.Revision)
 	}
 	c.setState(integration.StateReady, CodeDiscovered, "", "", time.Time{})
@@ -311,7 +311,7 @@ func (c *Client) era() string {
 	switch {
 	case probe:
 		return ""
-	case seen != nil:
+	case seen != nil && !seen.ProbeSilent:
 		return seen.Revision
 	case c.deps.Eras != nil:
 		return c.deps.Eras.Known()

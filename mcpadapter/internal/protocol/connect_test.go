@@ -21,7 +21,7 @@ func TestLegacyHandshakeOnTheProbedConnection(t *testing.T) {
 	if info.Revision != Revision20251125 || info.ServerName != "fake" || info.Instructions != "be kind" {
 		t.Fatalf("info: %+v", info)
 	}
-	if info.ProbeFailed == "" || f.d.count() != 1 {
+	if info.ProbeFailed == "" || info.ProbeSilent || f.d.count() != 1 {
 		t.Fatalf("probe %q, %d dials; want a reason and one dial", info.ProbeFailed, f.d.count())
 	}
 	res, err := f.CallTool(short(t), CallRequest{Name: "x", Args: json.RawMessage(`{"n":12345678901234567890}`)})
@@ -89,7 +89,7 @@ func TestSilentProbeIsFollowedByAFreshConnection(t *testing.T) {
 		}
 		legacyServer(answering(nil))(p)
 	}, func(o *Options) { o.ProbeTimeout = 30 * time.Millisecond })
-	if f.d.count() != 2 || f.Info().Revision != Revision20251125 || f.Info().ProbeFailed == "" {
+	if f.d.count() != 2 || f.Info().Revision != Revision20251125 || f.Info().ProbeFailed == "" || !f.Info().ProbeSilent {
 		t.Fatalf("%d dials, %+v", f.d.count(), f.Info())
 	}
 	first := f.d.log.all()[1]
@@ -108,7 +108,7 @@ func TestExitOnProbe(t *testing.T) {
 		}
 		legacyServer(answering(nil))(p)
 	})
-	if f.d.count() != 2 || !strings.Contains(f.Info().ProbeFailed, "exit code 2") {
+	if f.d.count() != 2 || !strings.Contains(f.Info().ProbeFailed, "exit code 2") || !f.Info().ProbeSilent {
 		t.Fatalf("%d dials, %+v", f.d.count(), f.Info())
 	}
 }

@@ -231,6 +231,9 @@ type Info struct {
 	// ProbeFailed is why server/discover was not answered usefully, in
 	// host-written words; "" when it was, or was not tried.
 	ProbeFailed string
+	// ProbeSilent says that the probe got no answer at all: Revision is then a
+	// guess that the server went along with, and no finding to be kept.
+	ProbeSilent bool
 }
 
 // Page is one page of a listing: raw items in the server's order. Null items

@@ -61,7 +61,7 @@ func TestProbeOverHTTPFallsBackOnce(t *testing.T) {
 				}
 				legacyServer(answering(nil))(p)
 			}, over("http"), func(o *Options) { o.ProbeTimeout = 300 * time.Millisecond })
-			if f.d.count() != 2 || f.Info().Revision != Revision20251125 || f.Info().ProbeFailed == "" {
+			if f.d.count() != 2 || f.Info().Revision != Revision20251125 || f.Info().ProbeFailed == "" || f.Info().ProbeSilent != (name == "silence") {
 				t.Fatalf("%d dials, %+v", f.d.count(), f.Info())
 			}
 			if o := f.d.log.last(methodInitialize); o.Revision != Revision20251125 || o.Method != methodInitialize {

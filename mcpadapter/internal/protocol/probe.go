@@ -34,8 +34,14 @@ func (c *connector) probe(ctx context.Context) (*Session, *Error) {
 	if again != nil {
 		return nil, noEndpoint(e, again)
 	}
-	s.info.ProbeFailed = e.Reason()
+	s.info.ProbeFailed, s.info.ProbeSilent = e.Reason(), silent(e)
 	return s, nil
+}
+
+// silent says whether a probe failed without an answer of the server, which may
+// be slow to start or have died of something else.
+func silent(e *Error) bool {
+	return e.Class == ClassTimeout || e.Class == ClassLost || e.Class == ClassNoise
 }
 
 // probeTime leaves at least half of the caller's time to initialize. A server
