@@ -197,7 +197,7 @@ func TestBrokenStreams(t *testing.T) {
 			"ends early": {body: first},
 			"breaks off": {body: first, after: io.ErrUnexpectedEOF},
 			"a ruin":     {body: first + "event: message_delta\ndata: {\"type\": \n\n"},
-			"an error":   {body: first + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy " + canary[:3] + "\"}}\n\n"},
+			"an error":   {body: first + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy " + canary + "\"}}\n\n"},
 		} {
 			m, failed := saidBy(t, client(t, kind, w), asking("hi"))
 			if failed == nil || !failed.Retryable || m.stop != "" || m.in+m.out != 0 {
@@ -400,5 +400,77 @@ func TestConfigs(t *testing.T) {
 	}
 	if _, failed := saidBy(t, c, asking("hi")); failed == nil || failed.Code != "auth" || w.got != nil {
 		t.Errorf("a key of two lines: %v", failed)
+	}
+}
+
+// The SDK takes its key, address and headers from the configuration alone and
+// tells nobody what machine this is.
+func TestAnthropicReadsNoEnvironment(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "from-the-environment")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "from-the-environment")
+	t.Setenv("ANTHROPIC_BASE_URL", "https://from-the-environment.example")
+	t.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Custom: from-the-environment")
+	w := &wire{body: strings.Join(streams[Anthropic], "")}
+	if _, failed := saidBy(t, client(t, Anthropic, w), asking("hi")); failed != nil {
+		t.Fatal(failed)
+	}
+	if w.got.Get("X-Api-Key") != canary || w.got.Get("Anthropic-Version") == "" || w.got.Get("User-Agent") != "looprig" {
+		t.Errorf("headers %v", w.got)
+	}
+	for name, values := range w.got {
+		if strings.Contains(fmt.Sprint(values), "from-the-environment") || strings.HasPrefix(name, "X-Stainless") || name == "Authorization" {
+			t.Errorf("%s: %v", name, values)
+		}
+	}
+}
+
+// A message that the model reasons about keeps what the provider wants back, and
+// gets it back: thinking with its signature, redacted thinking, encrypted
+// reasoning.
+func TestReasoningGoesBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind Kind
+		body string
+		back string
+	}{
+		{Anthropic, `{"content":[{"type":"redacted_thinking","data":"sealed"},{"type":"thinking","thinking":"hm","signature":"signed"},{"type":"text","text":"ok"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
+			`[{"data":"sealed","type":"redacted_thinking"},{"signature":"signed","thinking":"hm","type":"thinking"},{"text":"ok","type":"text"}]`},
+		{OpenAIResponses, `{"status":"completed","output":[{"type":"reasoning","id":"rs_1","status":"completed","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"sealed"},{"type":"message","content":[{"type":"output_text","text":"ok"}]}]}`,
+			`{"encrypted_content":"sealed","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"type":"reasoning"},{"role":"assistant","content":[{"type":"output_text","text":"ok"}]}`},
+		{OpenAIChat, `{"choices":[{"message":{"reasoning":"hm","content":"ok"},"finish_reason":"stop"}]}`, `"content":"ok","reasoning":"hm"`},
+		{Gemini, `{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"ok","thoughtSignature":"signed"}]},"finishReason":"STOP"}]}`, `{"text":"ok","thoughtSignature":"signed"}`},
+	} {
+		w := &wire{body: c.body, header: http.Header{"Content-Type": {"application/json"}}}
+		cfg := Config{Kind: c.kind, Model: "m", NoStream: true, HTTP: &http.Client{Transport: w}}
+		cl, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, failed := saidBy(t, cl, asking("hi"))
+		if failed != nil || content.PlainText(m.blocks) != "ok" {
+			t.Fatalf("%s: %+v %v", c.kind, m, failed)
+		}
+		req := asking("hi")
+		req.Messages = append(req.Messages, content.Message{Role: content.RoleAssistant, Blocks: m.blocks}, asking("and").Messages[0])
+		if _, failed := saidBy(t, cl, req); failed != nil || !strings.Contains(string(w.asked), c.back) {
+			t.Errorf("%s: %v, sent %s", c.kind, failed, w.asked)
+		}
+		cfg.Model = "another"
+		if cl, err = New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if _, failed := saidBy(t, cl, req); failed != nil || strings.Contains(string(w.asked), "sealed") || strings.Contains(string(w.asked), "signed") {
+			t.Errorf("%s: another model is given %s", c.kind, w.asked)
+		}
+	}
+}
+
+// An endpoint that was asked for a stream may answer with a document.
+func TestDocumentForAStream(t *testing.T) {
+	t.Parallel()
+	w := &wire{body: `{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}`, header: http.Header{"Content-Type": {"application/json"}}}
+	if m, failed := saidBy(t, client(t, OpenAIChat, w), asking("hi")); failed != nil || content.PlainText(m.blocks) != "ok" || m.stop != "end" {
+		t.Errorf("%+v %v", m, failed)
 	}
 }

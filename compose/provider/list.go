@@ -18,7 +18,7 @@ import (
 
 // Bounds of a listing.
 const (
-	// ListTimeout bounds the listing of one endpoint.
+	// ListTimeout bounds the listing of all endpoints.
 	ListTimeout   = 10 * time.Second
 	maxModels     = 4096
 	maxModelBytes = 256
@@ -51,8 +51,8 @@ type ListOptions struct {
 	DetectOptions
 	// Configured are the models of the configuration, listed first.
 	Configured []Config
-	// Timeout bounds each endpoint; 0 is ListTimeout. DetectOptions.Timeout
-	// bounds the local servers.
+	// EndpointTimeout bounds the endpoints, all together; 0 is ListTimeout. The
+	// servers on this machine have DetectOptions.Timeout.
 	EndpointTimeout time.Duration
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
@@ -29,6 +30,8 @@ const (
 	vertexVersion    = "vertex-2023-10-16"
 	maxNameBytes     = 64
 	maxPropertyBytes = 64
+	// wholeTimeout bounds an answer that is not streamed.
+	wholeTimeout = time.Hour
 )
 
 // Client is one Claude model.
@@ -118,7 +121,7 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 			return !gone
 		}
 		if err := c.run(ctx, req, emit); err != nil && !gone {
-			yield(model.Chunk{}, upstream.Ended(ctx, failureOf(err)))
+			yield(model.Chunk{}, c.up.Clean(upstream.Ended(ctx, failureOf(err))))
 		}
 	}
 }
@@ -131,6 +134,8 @@ func (c *Client) run(ctx context.Context, req model.Request, emit upstream.Emit)
 	}
 	d := decoder{origin: cfg.Origin()}
 	if cfg.NoStream {
+		// Else the SDK refuses what it expects to take long.
+		extra = append(extra, option.WithRequestTimeout(wholeTimeout))
 		msg, err := c.messages.New(ctx, params, extra...)
 		if err != nil {
 			return err

@@ -27,7 +27,7 @@ func encode(cfg upstream.Config, rules upstream.ToolRules, req model.Request) (s
 	}
 	p := sdk.MessageNewParams{
 		Model:         sdk.Model(cfg.Model),
-		MaxTokens:     int64(cfg.Limit(req.MaxTokens, upstream.DefaultMaxTokens)),
+		MaxTokens:     int64(cfg.Limit(req.MaxTokens, upstream.DefaultMaxTokens+cfg.ThinkingTokens)),
 		StopSequences: req.StopSequences,
 	}
 	if req.System != "" {
@@ -59,15 +59,14 @@ func encode(cfg upstream.Config, rules upstream.ToolRules, req model.Request) (s
 func options(cfg upstream.Config, req model.Request) []option.RequestOption {
 	var out []option.RequestOption
 	switch {
+	case req.Temperature != nil: // which thinking does not go with
+		return append(out, option.WithJSONSet("temperature", *req.Temperature))
 	case cfg.ThinkingTokens > 0:
 		out = append(out, option.WithJSONSet("thinking", map[string]any{"type": "enabled", "budget_tokens": cfg.ThinkingTokens}))
 	case cfg.Effort != "":
 		out = append(out,
 			option.WithJSONSet("thinking", map[string]any{"type": "adaptive"}),
 			option.WithJSONSet("output_config", map[string]any{"effort": cfg.Effort}))
-	}
-	if req.Temperature != nil {
-		out = append(out, option.WithJSONSet("temperature", *req.Temperature))
 	}
 	return out
 }

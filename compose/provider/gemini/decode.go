@@ -65,7 +65,7 @@ func (d *decoder) document(data []byte, emit upstream.Emit) error {
 	if err := upstream.Decode(data, &a); err != nil {
 		return err
 	}
-	if len(a.Error) > 0 {
+	if len(a.Error) > 0 && string(a.Error) != "null" {
 		return upstream.ParseComplaint(data).Failure(0, nil)
 	}
 	if a.Usage != nil {

@@ -76,5 +76,5 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 		}
 		return c.up.Post(ctx, "/chat/completions", body)
 	}
-	return upstream.Stream(ctx, ask, newDecoder(cfg.Origin()))
+	return upstream.Stream(ctx, c.up, ask, newDecoder(cfg.Origin()))
 }

@@ -80,7 +80,7 @@ func encode(cfg upstream.Config, rules upstream.ToolRules, req model.Request) ([
 		ReasoningEffort: cfg.Effort, Stream: !cfg.NoStream,
 	}
 	if limit := cfg.Limit(req.MaxTokens, 0); upstream.Reasons(cfg.Model) {
-		out.MaxCompletionTokens = limit
+		out.MaxCompletionTokens, out.Temperature = limit, nil // such models take none
 	} else {
 		out.MaxTokens = limit
 	}

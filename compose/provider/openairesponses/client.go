@@ -66,5 +66,5 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 		}
 		return c.up.Post(ctx, "/responses", body)
 	}
-	return upstream.Stream(ctx, ask, &decoder{origin: cfg.Origin()})
+	return upstream.Stream(ctx, c.up, ask, &decoder{origin: cfg.Origin()})
 }

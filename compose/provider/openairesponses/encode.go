@@ -77,6 +77,7 @@ func encode(cfg upstream.Config, rules upstream.ToolRules, req model.Request) ([
 	system := "system"
 	if upstream.Reasons(cfg.Model) {
 		system, out.Include = "developer", []string{"reasoning.encrypted_content"}
+		out.Temperature = nil // such models take none
 		if cfg.Effort != "" {
 			out.Reasoning = &reasoning{Effort: cfg.Effort, Summary: "auto"}
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/looprig/looprig/harness/model"
@@ -31,6 +32,8 @@ const (
 	MaxErrorBytes = 64 << 10
 	maxRedirects  = 3
 	maxKeyBytes   = 16 << 10
+	// minSecretBytes spares words that happen to be a header's value.
+	minSecretBytes = 4
 )
 
 // Auth puts a key into a request.
@@ -49,12 +52,19 @@ type Client struct {
 	auth Auth
 	http *http.Client
 	idle time.Duration
+	// key is the last that was sent, to be taken out of what comes back.
+	key atomic.Pointer[string]
 }
 
 // New makes a client. It fails with a *ConfigError.
 func New(cfg Config, auth Auth) (*Client, error) {
 	if cfg.Model == "" {
 		return nil, &ConfigError{"model", "is not given"}
+	}
+	switch cfg.Effort {
+	case "", "low", "medium", "high":
+	default:
+		return nil, &ConfigError{"effort", "is none of low, medium and high"}
 	}
 	base, err := cfg.endpoint()
 	if err != nil {
@@ -169,11 +179,42 @@ func (c *Client) authorise(req *http.Request) (key string, err error) {
 	}
 	if key != "" && c.auth != nil {
 		c.auth(req.Header, key)
+		c.key.Store(&key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Headers)) {
 		req.Header.Set(name, c.cfg.Headers[name])
 	}
 	return key, nil
+}
+
+// Clean takes the key and the configured headers out of an error that quotes an
+// endpoint. It returns err itself where there is nothing to take out.
+func (c *Client) Clean(err error) error {
+	failed, ok := errors.AsType[*model.Error](err)
+	if !ok {
+		return err
+	}
+	key := ""
+	if k := c.key.Load(); k != nil {
+		key = *k
+	}
+	clean := hide(failed.Message, c.secrets(key))
+	if clean == failed.Message {
+		return err
+	}
+	out := *failed
+	out.Message = clean
+	return &out
+}
+
+// hide takes secrets out of a text.
+func hide(s string, secrets []string) string {
+	for _, x := range secrets {
+		if len(x) >= minSecretBytes {
+			s = strings.ReplaceAll(s, x, "‹key›")
+		}
+	}
+	return s
 }
 
 func (c *Client) secrets(key string) []string {

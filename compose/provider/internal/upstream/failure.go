@@ -120,12 +120,7 @@ func refused(resp *http.Response, secrets []string) error {
 // Secrets that the endpoint repeats are taken out.
 func (c Complaint) Failure(status int, secrets []string) *model.Error {
 	code, retryable, what := c.judge(status)
-	quoted := c.Message
-	for _, s := range secrets {
-		if len(s) > 3 {
-			quoted = strings.ReplaceAll(quoted, s, "‹key›")
-		}
-	}
+	quoted := hide(c.Message, secrets)
 	e := &model.Error{Code: code, Message: what, Retryable: retryable}
 	if status > 0 {
 		e.Message = fmt.Sprintf("%d: %s", status, what)

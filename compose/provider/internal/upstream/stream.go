@@ -39,7 +39,7 @@ type Decoder interface {
 }
 
 // Stream asks and decodes: the whole of a provider that speaks JSON over HTTP.
-func Stream(ctx context.Context, ask func(context.Context) (*http.Response, error), d Decoder) iter.Seq2[model.Chunk, error] {
+func Stream(ctx context.Context, c *Client, ask func(context.Context) (*http.Response, error), d Decoder) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		gone := false
 		emit := func(c model.Chunk) bool {
@@ -48,7 +48,7 @@ func Stream(ctx context.Context, ask func(context.Context) (*http.Response, erro
 		}
 		err := run(ctx, ask, d, emit)
 		if err != nil && !gone {
-			yield(model.Chunk{}, Ended(ctx, err))
+			yield(model.Chunk{}, c.Clean(Ended(ctx, err)))
 		}
 	}
 }
