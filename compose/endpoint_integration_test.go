@@ -21,6 +21,7 @@ import (
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/answers"
 	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/form"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/integration"
 	"github.com/looprig/looprig/harness/session"
@@ -290,6 +291,29 @@ func TestTheFormOfAnAddress(t *testing.T) {
 	change.Values = json.RawMessage(`{"name": "plain", "url": "http://mcp.invalid/", "scope": "session"}`)
 	if _, err := a.Port.Preview(t.Context(), change); err == nil || !strings.Contains(err.Error(), "url") {
 		t.Errorf("plain HTTP: %v", err)
+	}
+}
+
+// What cannot run leads the person to the field of the form that is to blame.
+func TestAPreviewNamesTheFieldAtFault(t *testing.T) {
+	t.Parallel()
+	a := openApp(t, t.TempDir(), compose.ModeInteractive)
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ kind, values, field string }{
+		"program":     {"stdio", `{"name": "p", "command": "no-such-program-anywhere", "scope": "session"}`, "command"},
+		"folder":      {"stdio", `{"name": "p", "command": "sh", "cwd": "/no/such/folder", "scope": "session"}`, "cwd"},
+		"environment": {"stdio", `{"name": "p", "command": "sh", "env": "A=b\u0000", "scope": "session"}`, "env"},
+		"address":     {"http", `{"name": "p", "url": "https://h.invalid/` + strings.Repeat("a", 9000) + `", "scope": "session"}`, "url"},
+		"header":      {"http", `{"name": "p", "url": "https://h.invalid/", "headers": "X-A=b\u0001", "scope": "session"}`, "headers"},
+		"sse header":  {"sse", `{"name": "p", "url": "https://h.invalid/", "headers": "Host=b", "scope": "session"}`, "headers"},
+	} {
+		_, err := a.Port.Preview(t.Context(), integration.Change{Op: integration.OpAdd, Kind: tc.kind, By: "test", Values: json.RawMessage(tc.values)})
+		var faults form.Errors
+		if !errors.As(err, &faults) || faults.Field(tc.field) == "" {
+			t.Errorf("%s: %v (%T)", name, err, err)
+		}
 	}
 }
 

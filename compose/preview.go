@@ -7,7 +7,8 @@ import (
 	"github.com/looprig/looprig/harness/integration"
 )
 
-// Preview implements integration.Port.
+// Preview implements integration.Port. What a person can mend in the form comes
+// back as form.Errors.
 func (p *Port) Preview(_ context.Context, c integration.Change) (integration.Preview, error) {
 	s, err := p.fromForm(c)
 	if err != nil {
@@ -18,11 +19,11 @@ func (p *Port) Preview(_ context.Context, c integration.Change) (integration.Pre
 	}
 	b, err := p.app.binding(s)
 	if err != nil {
-		return integration.Preview{}, err
+		return integration.Preview{}, formFault(err)
 	}
 	fp, err := entry{s, b}.fingerprint()
 	if err != nil {
-		return integration.Preview{}, exit.New(exit.Usage, "%w", err)
+		return integration.Preview{}, formFault(exit.New(exit.Usage, "%w", err))
 	}
 	out := integration.Preview{Fingerprint: fp.Digest}
 	for _, l := range fp.Lines {

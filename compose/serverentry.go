@@ -35,18 +35,21 @@ func serverFromForm(c integration.Change, base []byte, env config.Env) (config.S
 	return s, err
 }
 
+// formFields are the fields of the form in which a person writes the keys of an
+// entry.
+var formFields = map[string]string{
+	"command": fieldCommand, "args": fieldCommand, "cwd": fieldCwd, "env": fieldEnv, "inheritEnv": fieldInherit,
+	"sha256": fieldSHA256, "url": fieldURL, "headers": fieldHeaders, "plainHttp": fieldPlain, "scope": fieldScope, "loop": fieldLoop, "visibility": fieldVisibility,
+}
+
 // fieldErrors turns the faults of an entry into errors of the form's fields.
 func fieldErrors(faults doc.Faults) form.Errors {
-	fields := map[string]string{
-		"command": fieldCommand, "args": fieldCommand, "cwd": fieldCwd, "env": fieldEnv, "inheritEnv": fieldInherit,
-		"sha256": fieldSHA256, "url": fieldURL, "headers": fieldHeaders, "plainHttp": fieldPlain, "scope": fieldScope, "loop": fieldLoop, "visibility": fieldVisibility,
-	}
 	var out form.Errors
 	for _, f := range faults {
 		_, key, _ := strings.Cut(f.Path, ".")
 		key, _, _ = strings.Cut(key, ".")
 		key, _, _ = strings.Cut(key, "[")
-		out = append(out, &form.FieldError{Field: fields[key], Message: f.Message})
+		out = append(out, &form.FieldError{Field: formFields[key], Message: f.Message})
 	}
 	return out
 }

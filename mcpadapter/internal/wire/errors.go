@@ -55,7 +55,9 @@ type LaunchError struct {
 	Command string
 	// Reason is host-written: "not found on PATH", "not executable" …
 	Reason string
-	Err    error
+	// Dir says that it is the working directory that is at fault.
+	Dir bool
+	Err error
 }
 
 func (e *LaunchError) Error() string {
@@ -63,6 +65,15 @@ func (e *LaunchError) Error() string {
 }
 
 func (e *LaunchError) Unwrap() error { return e.Err }
+
+// Setting is the configuration's key that is at fault, and why, for those who
+// ask a person for it: "command" or "cwd".
+func (e *LaunchError) Setting() (key, reason string) {
+	if e.Dir {
+		return "cwd", e.Reason
+	}
+	return "command", e.Reason
+}
 
 // ReasonSessionExpired is the Reason of the *LossError with which a connection
 // over HTTP ends when the server no longer knows its session.

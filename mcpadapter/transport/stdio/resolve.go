@@ -25,7 +25,7 @@ type Resolved struct {
 func resolve(command, dir string, env childEnv) (Resolved, error) {
 	found := Resolved{Dir: dir, Warnings: env.warnings}
 	if err := checkDir(dir); err != nil {
-		return found, launchError(command, "the working directory does not exist or is no directory", err)
+		return found, dirError(command, "the working directory does not exist or is no directory", err)
 	}
 	if !isBare(command) {
 		path := command
@@ -107,6 +107,12 @@ func launchError(command, reason string, err error) *wire.LaunchError {
 		err = path.Err
 	}
 	return &wire.LaunchError{Command: baseName(command), Reason: reason, Err: err}
+}
+
+func dirError(command, reason string, err error) *wire.LaunchError {
+	e := launchError(command, reason, err)
+	e.Dir = true
+	return e
 }
 
 // baseName is the last element of a command, for either separator.

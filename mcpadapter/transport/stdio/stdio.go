@@ -237,7 +237,7 @@ func (t *Transport) Resolve() (Resolved, error) {
 	dir := t.config.Dir
 	absolute, err := filepath.Abs(dir) // "" is the host's directory
 	if err != nil {
-		return Resolved{}, launchError(t.config.Command, "the working directory is gone", err)
+		return Resolved{}, dirError(t.config.Command, "the working directory is gone", err)
 	}
 	found, err := resolve(t.config.Command, absolute, t.env)
 	if err != nil {
