@@ -15,8 +15,14 @@ import (
 )
 
 // demoServer is the entry that stands in where nothing is configured.
+// It means what the same entry means in mcp.json.
 func demoServer() config.Server {
-	return config.Server{Name: "demo", Source: "built in", Entry: []byte(`{"builtin":"demo"}`), Type: "builtin", Builtin: "demo", Enabled: true, Elicitation: true}
+	s, err := config.ParseServer("demo", []byte(`{"builtin":"demo"}`), nil)
+	if err != nil {
+		panic(err) // a constant that its reader refuses
+	}
+	s.Source = "built in"
+	return s
 }
 
 // servers joins the file's entries with those of the run.

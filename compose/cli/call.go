@@ -229,11 +229,12 @@ func callError(binding, name string, res *headless.Result, misfits []answers.Mis
 	if res.Outcome == tool.OK {
 		return a.RefusedGate()
 	}
-	e := exit.New(res.Code(), "%s %s ended %s: %s", binding, name, res.Outcome, res.Why())
-	e.Binding, e.Class = binding, string(res.Outcome)
-	var gate *exit.Error
-	if res.Outcome == tool.Denied && errors.As(a.RefusedGate(), &gate) {
-		e.Hint = gate.Hint
+	code, hint := res.Code(), ""
+	var unanswered *exit.Error
+	if (code == exit.GateRefused || code == exit.ToolError) && errors.As(a.RefusedGate(), &unanswered) {
+		code, hint = unanswered.Code, unanswered.Hint // what the server made of it comes second
 	}
+	e := exit.New(code, "%s %s ended %s: %s", binding, name, res.Outcome, res.Why())
+	e.Binding, e.Class, e.Hint = binding, string(res.Outcome), hint
 	return e
 }

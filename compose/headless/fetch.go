@@ -99,8 +99,13 @@ func Failed(err error) (*Result, bool) {
 
 // Code is the exit code that a result deserves.
 func (r *Result) Code() exit.Code {
-	if r.class == "auth" {
+	switch {
+	case r.class == "auth":
 		return exit.Auth
+	case r.class == "remote" && r.Outcome == tool.Failed:
+		return exit.ToolError // the server answered, and went on serving
+	case r.class == "refused" && r.Outcome == tool.Failed:
+		return exit.GateRefused // what the server asked for meanwhile was declined
 	}
 	return CodeOf(r.Outcome)
 }

@@ -237,6 +237,9 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 		if res.turnCode == session.CodeModelError && r.opt.Scripted != nil {
 			e.Code, e.Name = exit.Usage, exit.Usage.String() // the script's own replies ran out
 		}
+		if (e.Code == exit.ToolError || e.Code == exit.GateRefused) && unansweredNote(res) != "" {
+			e = exit.New(exit.GateRefused, "%w%s", e, unansweredNote(res))
+		}
 		if res.integrity {
 			e.Code, e.Name = exit.Integrity, exit.Integrity.String()
 		}
