@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"time"
 
 	"github.com/looprig/looprig/compose/config"
@@ -98,13 +99,19 @@ func AddServer(home string, s config.Server, env []string) error {
 	if err := makeHome(home); err != nil {
 		return err
 	}
+	taken := false
 	err = EditMCP(MCPPath(home), config.EnvOf(env), func(f *config.MCPFile) error {
 		if _, there := f.Raw(s.Name); there {
+			taken = true
 			return existence("add", s.Name)
 		}
 		f.Set(s.Name, s.Entry)
 		return nil
 	})
+	var e *exit.Error
+	if taken && errors.As(err, &e) {
+		return e.WithHint("looprig mcp remove %s takes that one out; in the interface, F2 and r replace it", s.Name)
+	}
 	if err != nil {
 		return err
 	}

@@ -108,13 +108,17 @@ func (c *command) group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Comma
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		hint := ""
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = fmt.Sprintf(" (did you mean %q?)", near[0])
-		}
-		return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
+		return noCommand(cmd, args[0])
 	}
 	return cmd
+}
+
+func noCommand(cmd *cobra.Command, name string) error {
+	hint := ""
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = fmt.Sprintf(" (did you mean %q?)", near[0])
+	}
+	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), name, hint)
 }
 
 // code is the exit code of a failure.

@@ -14,6 +14,8 @@ func TestUnknownSubcommandsAreUsage(t *testing.T) {
 		"mcp lst":       `looprig mcp has no command "lst" (did you mean "list"?)`,
 		"ledger x":      `looprig ledger has no command "x"`,
 		"sessions shwo": `(did you mean "show"?)`,
+		"cal demo add":  `looprig has no command "cal" (did you mean "call"?)`,
+		"mcp add":       "looprig mcp add needs NAME: NAME is missing",
 	} {
 		c := &command{CLI: &cli.CLI{}}
 		root := c.root()

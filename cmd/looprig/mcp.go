@@ -38,7 +38,12 @@ func (c *command) mcpAdd() *cobra.Command {
 		Use: "add NAME (-- COMMAND [ARGS…] | --url URL)", Short: "Add a server to the home's mcp.json and pin its launch or endpoint",
 		Example: "  looprig mcp add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
 			"  looprig mcp add issues --url https://mcp.example.com/mcp --header 'Authorization=Bearer ${ISSUES_TOKEN}'",
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return takes("NAME")(cmd, args)
+			}
+			return nil
+		},
 	}
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
 		if len(args) == 1 {

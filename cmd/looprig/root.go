@@ -18,8 +18,14 @@ func (c *command) root() *cobra.Command {
 		Example: "  looprig                                          # the interface\n" +
 			"  looprig --headless --script examples/first-run.yaml --output json\n" +
 			"  looprig call demo add --arg a=2 --arg b=3",
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noCommand(cmd, args[0])
+			}
+			return nil
+		},
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error { return c.Root(cmd.Context(), f) })
 	g := cmd.PersistentFlags()
 	g.StringVar(&c.Home, "home", "", "the `DIR` of configuration, pins and journal (default $LOOPRIG_HOME, else ~/.looprig)")

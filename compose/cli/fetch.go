@@ -224,6 +224,9 @@ func requestFault(binding, method string, err error) error {
 		return err
 	}
 	text := err.Error()
+	if res.Text != "" {
+		text += ": " + res.Text // the server's own words
+	}
 	if !slices.Contains(knownMethods, method) {
 		text += doc.DidYouMean(method, knownMethods)
 	}

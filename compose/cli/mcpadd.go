@@ -56,7 +56,11 @@ func (c *CLI) MCPAdd(name, command string, args []string, f MCPAddOptions) error
 	}
 	srv, err := config.ParseServer(name, raw, c.env())
 	if err != nil {
-		return exit.New(exit.Usage, "%w", err)
+		e := exit.New(exit.Usage, "%w", err)
+		if strings.Contains(err.Error(), `"plainHttp"`) {
+			e.Hint = "here that is --plain-http"
+		}
+		return e
 	}
 	home, err := compose.Home(c.Home, c.env())
 	if err != nil {
