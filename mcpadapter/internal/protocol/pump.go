@@ -128,6 +128,9 @@ func (s *Session) misaddressed(m tap.Message, sl *slot, kind tap.IDKind) {
 
 func (s *Session) strayAnswer(n int64) {
 	code := s.table.stray(n)
+	if code == "" {
+		return
+	}
 	s.mail.count(code, 1)
 	if code == droppedUnknownID {
 		s.malformedFrame()

@@ -54,7 +54,9 @@ type table struct {
 	highest int64
 	// gone remembers requests that were given up, so that their late replies
 	// are told from double ones.
-	gone map[int64]struct{}
+	// The value says that one is of no note: the end of a stream that was closed
+	// to open another.
+	gone map[int64]bool
 	// questions are the elicitations of a server that wait for the calls in
 	// flight when they arrived: when the last of these is over, so are they.
 	questions map[*question]struct{}
@@ -70,7 +72,7 @@ type question struct {
 const maxGone = 1024
 
 func newTable() *table {
-	return &table{waiting: map[int64]*slot{}, tokens: map[int64]*slot{}, gone: map[int64]struct{}{}, questions: map[*question]struct{}{}}
+	return &table{waiting: map[int64]*slot{}, tokens: map[int64]*slot{}, gone: map[int64]bool{}, questions: map[*question]struct{}{}}
 }
 
 // register makes the slot findable under the id; the request counts as sent
@@ -94,7 +96,7 @@ func (t *table) finish(sl *slot) (result json.RawMessage, err *Error, answered, 
 		if len(t.gone) >= maxGone {
 			clear(t.gone)
 		}
-		t.gone[sl.id] = struct{}{}
+		t.gone[sl.id] = sl.listen
 	}
 	if t.waiting[sl.id] == sl {
 		delete(t.waiting, sl.id)
@@ -158,12 +160,16 @@ func (t *table) answer(sl *slot, result json.RawMessage, err *Error) bool {
 	return true
 }
 
-// stray names what an answer to an id is for which nothing waits.
+// stray names what an answer to an id is for which nothing waits; "" is nothing
+// of note.
 func (t *table) stray(id int64) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, ok := t.gone[id]; ok {
+	if quiet, ok := t.gone[id]; ok {
 		delete(t.gone, id)
+		if quiet {
+			return ""
+		}
 		return droppedLate
 	}
 	if id >= 1 && id <= t.highest {

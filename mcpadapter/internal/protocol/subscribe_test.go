@@ -229,3 +229,29 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	wantClass(t, f.SubscribeAll(short(t), uris)[0], ClassOverLimit)
 	wantClass(t, f.SubscribeAll(short(t), []string{strings.Repeat("u", maxURLBytes+1)})[0], ClassOverLimit)
 }
+
+// A stream that is closed to open another is answered by the server; that is no
+// late reply.
+func TestTheEndOfAReplacedStreamIsNotCounted(t *testing.T) {
+	t.Parallel()
+	counts := make(chan string, 16)
+	f, streams := watched(t, func(o *Options) { o.Handlers.Dropped = func(code string, _ int) { counts <- code } })
+	done := subscribing(t, f, "a://1")
+	first := <-streams
+	first.agree(first.uris...)
+	<-done
+	done = subscribing(t, f, "a://2")
+	second := <-streams
+	second.agree(second.uris...)
+	<-done
+	first.end()
+	second.p.send(`{"jsonrpc":"2.0","id":999,"result":{}}`)
+	seen := []string{<-counts} // of the second, which came behind the first
+	_ = f.Close()
+	for len(counts) > 0 {
+		seen = append(seen, <-counts)
+	}
+	if slices.Contains(seen, droppedLate) || !slices.Contains(seen, droppedUnknownID) {
+		t.Fatalf("counted %v", seen)
+	}
+}
