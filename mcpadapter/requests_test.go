@@ -75,7 +75,7 @@ func TestReadTurnsContentsIntoBlocks(t *testing.T) {
 
 func TestEveryContentKindKeepsItsAnnotations(t *testing.T) {
 	t.Parallel()
-	const notes = `"annotations":{"audience":["user"],"priority":0.5}`
+	const notes = `"annotations":{"audience":["user"],"priority":0.5,"lastModified":"2025-01-12T15:00:58Z"},"_meta":{"a/b":1}`
 	for kind, raw := range map[content.Kind]string{
 		content.KindText:         `{"type":"text","text":"x",` + notes + `}`,
 		content.KindImage:        `{"type":"image","data":"AQ==","mimeType":"image/png",` + notes + `}`,
@@ -84,9 +84,24 @@ func TestEveryContentKindKeepsItsAnnotations(t *testing.T) {
 		content.KindResourceLink: `{"type":"resource_link","uri":"file:///etc/passwd","name":"p",` + notes + `}`,
 	} {
 		b := mapBlock(json.RawMessage(raw))
-		if b.Kind != kind || len(b.Audience) != 1 || b.Priority == nil || *b.Priority != 0.5 {
+		if b.Kind != kind || len(b.Audience) != 1 || b.Priority == nil || *b.Priority != 0.5 || b.LastModified != "2025-01-12T15:00:58Z" || string(b.Meta) != `{"a/b":1}` {
 			t.Errorf("%s: %+v", kind, b)
 		}
+	}
+	for size, want := range map[string]int64{`12`: 12, `1.2e3`: 1200, `-1`: 0, `1.5`: 0, `"12"`: 0, `null`: 0, `1e300`: 0} {
+		b := mapBlock(json.RawMessage(`{"type":"resource_link","uri":"x:y","name":"n","size":` + size + `}`))
+		if b.Kind != content.KindResourceLink || b.Size != want {
+			t.Errorf("size %s: %+v", size, b)
+		}
+	}
+	b := mapBlock(json.RawMessage(`{"type":"resource","resource":{"uri":"x:y","text":"t","_meta":{"in":1}},"_meta":{"out":1}}`))
+	if string(b.Meta) != `{"out":1}` || string(b.ResourceMeta) != `{"in":1}` {
+		t.Errorf("%+v", b)
+	}
+	// What is attached counts as text.
+	lim := client.Limits{Blocks: 1, TextBytes: 64}
+	if _, err := mapContent([]json.RawMessage{json.RawMessage(`{"type":"text","text":"x","_meta":{"a":"` + strings.Repeat("m", 64) + `"}}`)}, lim); err == nil {
+		t.Error("unbounded _meta")
 	}
 	for _, raw := range []string{
 		`{"type":"hologram","x":1}`, `{"type":"text"}`, `{"type":"image","data":"***"}`, `{"type":"text","TEXT":"x"}`, `"x"`,
@@ -96,6 +111,32 @@ func TestEveryContentKindKeepsItsAnnotations(t *testing.T) {
 			t.Errorf("%s: %+v", raw, b)
 		}
 	}
+}
+
+func TestResourcesKeepWhatTheServerSaysOfThem(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		b := r.server("d", "x")
+		srv := r.servers["d"]
+		srv.Set(protocol.Resources, `{"uri":"a:b","name":"n","mimeType":"text/plain","size":7,"annotations":{"audience":["user"],"priority":0.25,"lastModified":"2025-01-12"}}`,
+			`{"uri":"a:c","name":"n","annotations":{"priority":"high"}}`)
+		srv.Set(protocol.Templates, `{"uriTemplate":"a:{x}","name":"n","annotations":{"audience":["assistant"]}}`)
+		r.must(r.start(nil, b))
+		r.must(r.m.Wait(t.Context(), "d"))
+		cat, _ := r.m.Catalog("d", 0)
+		items := map[string]integration.Item{}
+		for _, it := range cat.Items {
+			items[it.Name] = it
+		}
+		if it := items["a:b"]; it.Size != 7 || !slices.Equal(it.Audience, []string{"user"}) || it.Priority == nil || *it.Priority != 0.25 || it.LastModified != "2025-01-12" || it.MIME != "text/plain" {
+			t.Errorf("%+v", it)
+		}
+		if it := items["a:{x}"]; it.Kind != "template" || !slices.Equal(it.Audience, []string{"assistant"}) {
+			t.Errorf("%+v", it)
+		}
+		if it := items["a:c"]; it.Kind != "resource" || it.Priority != nil || !strings.Contains(strings.Join(cat.Warnings, " "), "annotations are malformed") {
+			t.Errorf("%+v %q", it, cat.Warnings)
+		}
+	})
 }
 
 func TestPromptsAreMessages(t *testing.T) {
@@ -263,6 +304,17 @@ func TestDiscoveryDefersLargeCatalogs(t *testing.T) {
 				r.must(r.m.Wait(t.Context(), "d"))
 				if got := r.status("d"); got.Deferred != tc.deferred {
 					t.Errorf("%d of %d tools are deferred, %d tokens", got.Deferred, got.Tools, got.Tokens)
+				}
+				listed, marked := 0, 0
+				if cat, ok := r.m.Catalog("d", 0); ok {
+					for _, it := range cat.Items {
+						if listed++; it.Deferred {
+							marked++
+						}
+					}
+				}
+				if listed != tc.tools && tc.padding == 0 || marked != tc.deferred {
+					t.Errorf("%d of %d items are marked as deferred, want %d", marked, listed, tc.deferred)
 				}
 				for _, d := range r.m.SessionTools("main", "main") {
 					if d.Deferred != (tc.deferred > 0) {

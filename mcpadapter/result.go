@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/looprig/looprig/harness/content"
+	"github.com/looprig/looprig/mcpadapter/catalog"
 	"github.com/looprig/looprig/mcpadapter/client"
 )
 
@@ -25,32 +27,36 @@ func (e *limitError) Error() string {
 
 // rawBlock is a content block of any kind as a server writes it.
 type rawBlock struct {
-	Type        string       `json:"type"`
-	Text        *string      `json:"text"`
-	Data        *string      `json:"data"`
-	MIMEType    string       `json:"mimeType"`
-	URI         string       `json:"uri"`
-	Name        string       `json:"name"`
-	Title       string       `json:"title"`
-	Description string       `json:"description"`
-	Resource    *rawResource `json:"resource"`
+	Type        string         `json:"type"`
+	Text        *string        `json:"text"`
+	Data        *string        `json:"data"`
+	MIMEType    string         `json:"mimeType"`
+	URI         string         `json:"uri"`
+	Name        string         `json:"name"`
+	Title       string         `json:"title"`
+	Description string         `json:"description"`
+	Resource    *rawResource   `json:"resource"`
+	Size        jsontext.Value `json:"size"`
+	Meta        jsontext.Value `json:"_meta"`
 	Annotations *struct {
-		Audience []string `json:"audience"`
-		Priority *float64 `json:"priority"`
+		Audience     []string `json:"audience"`
+		Priority     *float64 `json:"priority"`
+		LastModified string   `json:"lastModified"`
 	} `json:"annotations"`
 }
 
 // rawResource is what a resource holds: text or a blob.
 type rawResource struct {
-	URI      string  `json:"uri"`
-	MIMEType string  `json:"mimeType"`
-	Text     *string `json:"text"`
-	Blob     *string `json:"blob"`
+	URI      string         `json:"uri"`
+	MIMEType string         `json:"mimeType"`
+	Text     *string        `json:"text"`
+	Blob     *string        `json:"blob"`
+	Meta     jsontext.Value `json:"_meta"`
 }
 
 // block is false for what holds neither or both.
 func (r rawResource) block() (b content.Block, ok bool) {
-	b = content.Block{Kind: content.KindResource, URI: r.URI, MIME: r.MIMEType}
+	b = content.Block{Kind: content.KindResource, URI: r.URI, MIME: r.MIMEType, ResourceMeta: rawMeta(r.Meta)}
 	switch {
 	case (r.Text == nil) == (r.Blob == nil):
 		return b, false
@@ -84,7 +90,11 @@ func mapContent(raw []json.RawMessage, lim client.Limits) ([]content.Block, erro
 }
 
 func (s *totals) add(b content.Block, lim client.Limits) error {
-	s.text += len(b.Text) + len(b.JSON) + len(b.Title) + len(b.Description) + len(b.Name) + len(b.URI)
+	s.text += len(b.Text) + len(b.JSON) + len(b.Title) + len(b.Description) + len(b.Name) + len(b.URI) +
+		len(b.Meta) + len(b.ResourceMeta) + len(b.LastModified)
+	for _, a := range b.Audience {
+		s.text += len(a)
+	}
 	if s.text > lim.TextBytes {
 		return &limitError{"text", s.text, lim.TextBytes, "limits.textBytes"}
 	}
@@ -145,8 +155,9 @@ func mapBlock(raw json.RawMessage) content.Block {
 		return unknownBlock(raw, in.Type)
 	}
 	if a := in.Annotations; a != nil {
-		b.Audience, b.Priority = a.Audience, a.Priority
+		b.Audience, b.Priority, b.LastModified = a.Audience, a.Priority, a.LastModified
 	}
+	b.Meta = rawMeta(in.Meta)
 	return b
 }
 
@@ -164,7 +175,7 @@ func (in rawBlock) block() (b content.Block, ok bool) {
 	case "resource_link":
 		return content.Block{
 			Kind: content.KindResourceLink, URI: in.URI, MIME: in.MIMEType,
-			Name: in.Name, Title: in.Title, Description: in.Description,
+			Name: in.Name, Title: in.Title, Description: in.Description, Size: catalog.ByteSize(in.Size),
 		}, in.URI != ""
 	case "resource":
 		if in.Resource == nil {
@@ -173,6 +184,14 @@ func (in rawBlock) block() (b content.Block, ok bool) {
 		return in.Resource.block()
 	}
 	return b, false
+}
+
+// rawMeta is what was attached, nil for nothing.
+func rawMeta(v jsontext.Value) json.RawMessage {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return nil
+	}
+	return json.RawMessage(v)
 }
 
 func decodeData(b *content.Block, data *string) bool {

@@ -157,11 +157,13 @@ func (rt *runtime) describe(g *catalog.Generation) integration.Catalog {
 		Binding: rt.cfg.Name, Generation: g.Number, Digest: g.Digest, Revision: g.Revision,
 		Instructions: g.Instructions, Warnings: slices.Clone(g.Warnings),
 	}
+	deferred := rt.deferred(g)
 	for _, t := range g.Tools {
+		withheld := rt.withheld(t)
 		c.Items = append(c.Items, integration.Item{
 			Kind: "tool", Name: t.Name, ModelName: t.ModelName, Title: t.Title, Description: t.Description,
 			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Hints: t.Hints,
-			Digest: t.Digest, Tokens: t.Tokens, Withheld: rt.withheld(t),
+			Digest: t.Digest, Tokens: t.Tokens, Withheld: withheld, Deferred: deferred && withheld == "",
 		})
 	}
 	for _, p := range g.Prompts {
@@ -179,6 +181,7 @@ func (rt *runtime) describe(g *catalog.Generation) integration.Catalog {
 			}
 			c.Items = append(c.Items, integration.Item{
 				Kind: kind, Name: r.URI, Title: title, Description: r.Description, MIME: r.MIME, Digest: r.Digest,
+				Size: r.Size, Audience: slices.Clone(r.Notes.Audience), Priority: r.Notes.Priority, LastModified: r.Notes.LastModified,
 			})
 		}
 	}

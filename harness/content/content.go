@@ -58,9 +58,17 @@ type Block struct {
 	Blocks []Block `json:"blocks,omitempty"`
 	// State is what a model's provider wants back, unchanged, with this block.
 	State *State `json:"state,omitempty"`
-	// Audience and Priority are a server's annotations.
-	Audience []string `json:"audience,omitempty"`
-	Priority *float64 `json:"priority,omitempty"`
+	// Audience, Priority and LastModified are a server's annotations, raw.
+	Audience     []string `json:"audience,omitempty"`
+	Priority     *float64 `json:"priority,omitempty"`
+	LastModified string   `json:"last_modified,omitempty"`
+	// Size is what a server says that the resource of a link holds, in bytes; 0
+	// where it does not say.
+	Size int64 `json:"size,omitempty"`
+	// Meta is what a server attached to the block, ResourceMeta to the resource
+	// in it: raw JSON that is for programs and is never shown to a model.
+	Meta         json.RawMessage `json:"meta,omitempty"`
+	ResourceMeta json.RawMessage `json:"resource_meta,omitempty"`
 }
 
 // State is what a provider attached to a block of its own message: a signature

@@ -106,6 +106,17 @@ type Item struct {
 	Tokens       int             `json:"tokens,omitempty"`
 	// Withheld says why a tool is not offered to loops, or "".
 	Withheld string `json:"withheld,omitempty"`
+	// Deferred says that a model has to search for the tool before it can call
+	// it.
+	Deferred bool `json:"deferred,omitempty"`
+	// Size is what the server says that a resource holds, in bytes; 0 where it
+	// does not say.
+	Size int64 `json:"size,omitempty"`
+	// Audience, Priority and LastModified are a server's annotations of a
+	// resource or template, raw.
+	Audience     []string `json:"audience,omitempty"`
+	Priority     *float64 `json:"priority,omitempty"`
+	LastModified string   `json:"last_modified,omitempty"`
 	// Arguments of prompts.
 	Arguments []Argument `json:"arguments,omitempty"`
 }

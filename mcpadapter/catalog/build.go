@@ -282,6 +282,11 @@ func (b *builder) resources(fam Family, key string, items []item) []Resource {
 		if !b.describe(fam, uri, it, &r.Title, &r.Description) {
 			continue
 		}
+		r.Size = ByteSize(it.raw("size"))
+		if raw := it.raw("annotations"); raw != nil && json.Unmarshal(raw, &r.Notes) != nil {
+			r.Notes = Annotations{}
+			b.warn("%s/%s: its annotations are malformed and are left out", fam, safetext.Ident(uri))
+		}
 		seen[uri] = true
 		out = append(out, r)
 	}

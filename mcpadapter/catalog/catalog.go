@@ -10,6 +10,8 @@ package catalog
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/looprig/looprig/harness/schema"
@@ -93,9 +95,32 @@ type Argument struct {
 // Resource is one resource, or one template with URI its RFC 6570 template.
 type Resource struct {
 	URI, Name, Title, Description, MIME string
-	Digest                              string
+	// Size is what the server says that it holds, in bytes; 0 where it does not.
+	Size   int64
+	Notes  Annotations
+	Digest string
 
 	item item
+}
+
+// Annotations are a server's hints on a resource, raw.
+type Annotations struct {
+	Audience     []string `json:"audience"`
+	Priority     *float64 `json:"priority"`
+	LastModified string   `json:"lastModified"`
+}
+
+// ByteSize reads a size in bytes as a server writes it, 0 for what is none.
+func ByteSize(raw []byte) int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		f, err := strconv.ParseFloat(string(raw), 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
+			return 0
+		}
+		n = int64(f)
+	}
+	return max(n, 0)
 }
 
 // Tool finds a tool by its raw name.
