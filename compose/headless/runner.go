@@ -17,6 +17,7 @@ import (
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // Options are what a Runner works on.
@@ -220,7 +221,11 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 	if outcome == tool.OK {
 		for _, t := range res.Tools {
 			if t.Outcome != tool.OK {
-				outcome, reason = t.Outcome, t.Tool+": "+(&Result{Outcome: t.Outcome, Reason: t.Reason, Text: t.Text}).Why()
+				named := t.Tool
+				if named == (tool.Identity{}).String() {
+					named = safetext.Ident(t.Name).String() // a tool that nobody knows has no identity
+				}
+				outcome, reason = t.Outcome, named+": "+(&Result{Outcome: t.Outcome, Reason: t.Reason, Text: t.Text}).Why()
 				break
 			}
 		}
