@@ -177,6 +177,8 @@ func (p *prepared) failed(res tool.Result, err error) tool.Result {
 	}
 	if pe.Class == protocol.ClassRemote && pe.Detail != "" {
 		res.Content = []content.Block{content.Text(pe.Detail)}
+	} else {
+		res.Reason = p.h.rt.saying(res.Reason, err)
 	}
 	return res
 }

@@ -51,7 +51,7 @@ func (e *StartupError) Unwrap() []error {
 type BindingFailure struct {
 	Binding string
 	Class   Class
-	// Reason is host-written.
+	// Reason is host-written; what it repeats of the server is clean and marked.
 	Reason string
 	// Stderr holds the last lines that the server wrote to stderr, cleaned.
 	Stderr []string

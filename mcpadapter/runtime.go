@@ -40,6 +40,7 @@ type runtime struct {
 
 	trail *trail
 	meter *meter
+	said  masker // for what a server says of failures
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -67,9 +68,9 @@ func newRuntime(m *Manager, id uint64, cfg Binding, last *catalog.Generation) (*
 		calls: map[string]flight{}, waiting: map[string]chan struct{}{}, trail: &trail{}, meter: m.meter(cfg.Name),
 	}
 	if tr := cfg.Server.Transport; tr != nil {
-		rt.trail.mask = newMasker(tr.Declared())
+		rt.trail.mask, rt.said = newMasker(tr.Declared()), newWordMasker(tr.Declared())
 	}
-	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash(), Last: last, Eras: era{rt}}
+	deps := client.Deps{Now: m.deps.Clock.Now, Connect: m.deps.connect, Observer: rt.observer(), Crash: m.deps.crash(), Last: last, Eras: era{rt}, Explain: rt.saying}
 	if m.deps.Gates != nil {
 		deps.Elicit = rt.elicit
 	}
@@ -296,7 +297,7 @@ func (rt *runtime) retire(ctx context.Context) {
 func (rt *runtime) failure(err error) BindingFailure {
 	f := BindingFailure{Binding: rt.cfg.Name, Class: protocol.ClassOf(err), Err: err, Reason: "it could not start"}
 	if err != nil {
-		f.Reason = safetext.ToLine(err.Error()).String()
+		f.Reason = rt.saying(safetext.ToLine(err.Error()).String(), err)
 	}
 	if f.Class == "" {
 		f.Class = protocol.ClassClosed

@@ -102,6 +102,9 @@ func (c *Client) sitOut(err error, pace *backoff, everReady bool) bool {
 	c.probe = c.probe || eraDoubtful(pe.Class)
 	c.mu.Unlock()
 	end := &ending{code: CodeConnectFailed, class: pe.Class, text: pe.Error(), after: retryAfter(pe)}
+	if c.deps.Explain != nil {
+		end.text = c.deps.Explain(end.text, pe)
+	}
 	if hopeless(pe.Class) {
 		if pe.Class == protocol.ClassAuth {
 			end.code, end.text = CodeAuthRequired, end.text+"; it is not tried again before somebody has given it access and reconnects it"

@@ -139,6 +139,9 @@ type Eras interface {
 // Deps are what a Client needs of its owner; every field may be zero.
 type Deps struct {
 	Observer Observer
+	// Explain, when set, adds to the text of a failed attempt what its server says
+	// of it: the Detail of the error, fit to be shown.
+	Explain func(text string, err error) string
 	// Elicit answers the server's questions when the definition allows them.
 	// While it runs, the clocks of the calls that may wait for it stand still.
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
