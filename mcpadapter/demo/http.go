@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,6 +25,8 @@ const (
 	// httpSessionTimeout ends sessions of clients that went away without a
 	// word; one that comes back is told to begin anew.
 	httpSessionTimeout = time.Hour
+	// httpCloseTimeout is how long the sessions may take to end with the server.
+	httpCloseTimeout = 2 * time.Second
 )
 
 // AddressError says that an address is not one that the demo server listens
@@ -46,7 +49,7 @@ func (e *AddressError) Error() string {
 // called once with the endpoint's URL as soon as it can be reached.
 //
 // It returns the context's error when that ends, after every connection has
-// been closed.
+// been closed: tools that run then are ended, and waited for 2 s at most.
 func ServeHTTP(ctx context.Context, addr string, opt Options, ready func(url string)) error {
 	if err := opt.validate(); err != nil {
 		return err
@@ -56,8 +59,9 @@ func ServeHTTP(ctx context.Context, addr string, opt Options, ready func(url str
 		return err
 	}
 	s := newServer(opt)
-	base, cancel := context.WithCancel(ctx)
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	s.sdk.AddReceivingMiddleware(endingWith(base))
 	web := &http.Server{
 		Handler:           s.handler(),
 		BaseContext:       func(net.Listener) context.Context { return base },
@@ -78,13 +82,45 @@ func ServeHTTP(ctx context.Context, addr string, opt Options, ready func(url str
 		ended <- err
 		err = fmt.Errorf("demo: %w", err)
 	}
-	cancel()
+	// The connections go first: a tool that is ended answers nobody.
 	_ = web.Close()
+	cancel()
 	<-ended
-	for session := range s.sdk.Sessions() {
-		_ = session.Close()
-	}
+	s.closeSessions(httpCloseTimeout)
 	return err
+}
+
+// endingWith ends what a session runs when the server stops: the SDK ties it to
+// its own request, or to nothing.
+func endingWith(base context.Context) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(base, cancel)()
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// closeSessions closes all sessions at once. What does not end in time is left
+// behind.
+func (s *server) closeSessions(limit time.Duration) {
+	var closing sync.WaitGroup
+	for session := range s.sdk.Sessions() {
+		closing.Go(func() { _ = session.Close() })
+	}
+	done := make(chan struct{})
+	go func() {
+		closing.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }
 
 // listenLoopback listens on an address that only this machine reaches.

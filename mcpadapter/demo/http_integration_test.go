@@ -92,6 +92,39 @@ func TestServeHTTP(t *testing.T) {
 	})
 }
 
+// A tool in the middle of its work does not keep the server from stopping.
+func TestServeHTTPStopsWhileToolsRun(t *testing.T) {
+	t.Parallel()
+	eachEra(t, func(t *testing.T, revision string) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		url, ended := make(chan string, 1), make(chan error, 1)
+		go func() { ended <- ServeHTTP(ctx, "127.0.0.1:0", Options{}, func(u string) { url <- u }) }()
+		p := connectHTTP(t, <-url, revision, script{})
+		called := make(chan struct{})
+		go func() {
+			defer close(called)
+			params := &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"steps": 100, "seconds": 30}}
+			params.SetProgressToken("p")
+			_, _ = p.CallTool(ctx, params)
+		}()
+		for running := false; !running; time.Sleep(time.Millisecond) {
+			p.mu.Lock()
+			running = len(p.progress) > 0
+			p.mu.Unlock()
+		}
+		stopped := time.Now()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("ServeHTTP = %v", err)
+		}
+		if took := time.Since(stopped); took > httpCloseTimeout/2 {
+			t.Errorf("it took %s to stop", took)
+		}
+		<-called
+	})
+}
+
 func TestServeHTTPRefusesWebPages(t *testing.T) {
 	t.Parallel()
 	url := serveHTTP(t)
