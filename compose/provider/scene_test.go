@@ -323,6 +323,8 @@ func (m message) check(want expected) error {
 				return fmt.Errorf("arguments of %s: %w", b.Name, err)
 			}
 			calls = append(calls, [2]any{b.Name, args})
+		default:
+			return fmt.Errorf("a message of a model has a %s block", b.Kind)
 		}
 	}
 	var wanted [][2]any
