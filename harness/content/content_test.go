@@ -65,3 +65,22 @@ func TestFilled(t *testing.T) {
 		}
 	}
 }
+
+// A block without a provider's state encodes as it did before there was one, and
+// a state comes back byte for byte.
+func TestState(t *testing.T) {
+	t.Parallel()
+	plain, err := json.Marshal(Text("a"))
+	if err != nil || string(plain) != `{"kind":"text","text":"a"}` {
+		t.Fatalf("%s %v", plain, err)
+	}
+	b := Block{Kind: KindReasoning, State: &State{Origin: "gemini/m", Data: json.RawMessage(`{"n":9007199254740993}`)}}
+	raw, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Block
+	if err := json.Unmarshal(raw, &back); err != nil || back.State == nil || back.State.Origin != "gemini/m" || string(back.State.Data) != `{"n":9007199254740993}` {
+		t.Fatalf("%s %+v %v", raw, back, err)
+	}
+}
