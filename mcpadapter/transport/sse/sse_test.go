@@ -59,23 +59,6 @@ func TestDeclaredMarksSecrets(t *testing.T) {
 	}
 }
 
-func TestIsFrame(t *testing.T) {
-	t.Parallel()
-	deep := strings.Repeat("[", 200_000)
-	for text, want := range map[string]bool{
-		`{}`: true, `[1]`: true, `{"a":1,"a":2}`: true, "{\"a\":\"\xff\"}": true, `{"a":"]}"}`: true,
-		`1`: false, `"x"`: false, `null`: false, `{`: false, `{}{}`: false, `{} x`: false, `not JSON`: false, `[1,]`: false,
-		deep + strings.Repeat("]", 200_000):                        true,
-		`{"id":1,"r":` + deep + strings.Repeat("]", 200_000) + `}`: true,
-		deep: false,
-		deep + strings.Repeat("]", 200_000) + "]": false,
-	} {
-		if got := isFrame([]byte(text)); got != want {
-			t.Errorf("%.40q of %d bytes: %t", text, len(text), got)
-		}
-	}
-}
-
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -33,6 +33,8 @@ func on(method string, do func(a *asked)) handler {
 
 func TestAnswersAsJSONAndAsEvents(t *testing.T) {
 	t.Parallel()
+	// Deeper than a parser follows, it is still the answer to its request.
+	deep := `{"jsonrpc":"2.0","id":5,"result":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`
 	r := newRig(t, on("tools/call", func(a *asked) {
 		switch a.ID {
 		case 2:
@@ -41,6 +43,10 @@ func TestAnswersAsJSONAndAsEvents(t *testing.T) {
 			a.events(": hello\n\nid: 1\ndata:\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":3,\"result\":{}}\n\n")
 		case 4:
 			a.events("event: other\ndata: {\"a\":1}\n\ndata: not JSON\n\ndata: 7\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}") // torn by the end
+		case 5:
+			a.json(200, "%s", deep)
+		case 6:
+			a.events("data: " + strings.Replace(deep, "5", "6", 1) + "\n\n")
 		}
 	}), nil)
 	r.handshake()
@@ -51,10 +57,14 @@ func TestAnswersAsJSONAndAsEvents(t *testing.T) {
 	r.wantData("{\"jsonrpc\":\"2.0\",\n\"id\":3,\"result\":{}}")
 	r.call(4)
 	r.wantAnswer(4)
+	r.call(5)
+	r.wantData(deep)
+	r.call(6)
+	r.wantData(strings.Replace(deep, "5", "6", 1))
 	if n := r.conn.Diagnostics().NoiseLines; n != 2 {
 		t.Errorf("%d events that are not JSON", n)
 	}
-	for line, want := range map[string]int{"POST initialize": 1, "POST notifications/initialized s1": 1, "POST tools/call s1": 3} {
+	for line, want := range map[string]int{"POST initialize": 1, "POST notifications/initialized s1": 1, "POST tools/call s1": 5} {
 		if r.seen(line) != want {
 			t.Errorf("%s: %d times", line, r.seen(line))
 		}

@@ -40,11 +40,6 @@ func trim(data []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\ufeff")))
 }
 
-// isFrame says whether data is one JSON object or array.
-func isFrame(data []byte) bool {
-	return len(data) > 0 && (data[0] == '{' || data[0] == '[') && json.Valid(data)
-}
-
 func idText(id int64) []byte { return strconv.AppendInt(nil, id, 10) }
 
 func sameID(raw []byte, id int64) bool { return string(raw) == strconv.FormatInt(id, 10) }
@@ -70,7 +65,7 @@ func (c *Conn) take(ev httpguard.Event, id int64) took {
 		return tookFrame
 	default:
 		data := trim(ev.Data)
-		if !isFrame(data) {
+		if !wire.IsFrame(data) {
 			if ev.Torn || len(data) == 0 {
 				return tookFrame
 			}

@@ -154,7 +154,7 @@ func (f *flight) single(resp *httpguard.Response) {
 		f.c.deliver(wire.Frame{Oversize: &wire.Oversize{ID: idText(f.out.ID), Size: over, Limit: f.c.limit}})
 	case len(data) == 0:
 		f.notEndpoint(resp, "the answer is empty")
-	case !isFrame(data):
+	case !wire.IsFrame(data):
 		f.notEndpoint(resp, "the answer is not JSON")
 	default:
 		f.c.deliver(wire.Frame{Data: data})

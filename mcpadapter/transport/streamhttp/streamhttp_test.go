@@ -151,7 +151,7 @@ func FuzzErrorFrame(f *testing.F) {
 		if frame == nil {
 			return
 		}
-		if id, method := httpguard.Peek(frame); !isFrame(frame) || string(id) != "7" || method != "" {
+		if id, method := httpguard.Peek(frame); !wire.IsFrame(frame) || string(id) != "7" || method != "" {
 			t.Fatalf("%q became %q", body, frame)
 		}
 	})
