@@ -353,6 +353,9 @@ func (a *App) integrity() error {
 	return nil
 }
 
+// endpointClass is the class of what answered and does not speak MCP.
+const endpointClass = "endpoint"
+
 // startError finds the exit code that required bindings deserve.
 func (a *App) startError(err error) error {
 	var startup *mcpadapter.StartupError
@@ -371,6 +374,9 @@ func (a *App) startError(err error) error {
 		}
 	}
 	out.Code, out.Name = worst, worst.String()
+	if out.Class == endpointClass {
+		return out.WithHint(`check the address (often it ends in /mcp or /sse), and its "type": "http" is the transport of today, "sse" the one of 2024-11-05`)
+	}
 	if worst == exit.Auth {
 		return out.WithHint(`give the server's token in its entry: "headers": {"Authorization": "Bearer ${TOKEN}"}`)
 	}

@@ -379,3 +379,35 @@ func TestAnEndpointThatWantsAToken(t *testing.T) {
 		t.Errorf("a secret is in %v", err)
 	}
 }
+
+// An address that is none of the transport that its entry names ends a run that
+// needs it with advice to look at both.
+func TestAnEndpointOfTheOtherTransport(t *testing.T) {
+	t.Parallel()
+	demo := serveDemo(t) // answers a GET without a session with 400
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<html>hello</html>"))
+	}))
+	t.Cleanup(page.Close)
+	older := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // takes a GET alone
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}))
+	t.Cleanup(older.Close)
+	for name, entry := range map[string]string{
+		"sse against http": `"type": "sse", "url": "` + demo.URL + `"`,
+		"http against sse": `"url": "` + older.URL + `/sse"`,
+		"a web page":       `"url": "` + page.URL + `"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := homeWith(t, `{"mcpServers": {"web": {`+entry+`, "startupTimeout": "10s"}}}`)
+			a := openApp(t, home, compose.ModeHeadless, func(o *compose.Options) { o.Tofu, o.Only = true, "web" })
+			err := a.Start(t.Context())
+			var e *exit.Error
+			if !errors.As(err, &e) || e.Code != exit.Unreachable || e.Class != "endpoint" || !strings.Contains(e.Hint, `"type"`) {
+				t.Errorf("%v: %+v", err, e)
+			}
+		})
+	}
+}

@@ -64,6 +64,10 @@ func (c *Conn) open() error {
 	if err != nil {
 		return refusal(err)
 	}
+	if offersNoStream(resp.Status) {
+		resp.Body.Discard()
+		return &wire.NotEndpointError{Status: resp.Status, MediaType: resp.MediaType, Reason: "the address offers no event stream"}
+	}
 	if resp.Status != http.StatusOK {
 		return statusError(resp)
 	}
@@ -79,6 +83,17 @@ func (c *Conn) open() error {
 		return &wire.NotEndpointError{Status: resp.Status, MediaType: resp.MediaType, Reason: "no endpoint event in time"}
 	}
 	return err
+}
+
+// offersNoStream says whether a status means that the address is none of this
+// transport: endpoints of the newer one answer so to a request without a session.
+func offersNoStream(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusNotAcceptable, http.StatusGone, http.StatusUnsupportedMediaType:
+		return true
+	}
+	return false
 }
 
 // awaitEndpoint reads events until the one that names the endpoint.

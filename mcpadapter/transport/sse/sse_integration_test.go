@@ -167,6 +167,8 @@ func TestDialFailuresAreTyped(t *testing.T) {
 			var e *wire.StatusError
 			return errors.As(err, &e) && e.Status == 503 && e.RetryAfter == 7*time.Second
 		}},
+		{"no stream here", "http-status", settings{"status": "405"}, isNoEndpoint},
+		{"not without a session", "http-status", settings{"status": "400"}, isNoEndpoint},
 		{"page", "http-body", settings{"kind": "html"}, isNoEndpoint},
 		{"empty", "http-body", settings{"kind": "empty"}, isNoEndpoint},
 		{"ends", "http-body", settings{"kind": "torn"}, isNoEndpoint},
