@@ -161,6 +161,13 @@ func (p *prepared) failed(res tool.Result, err error) tool.Result {
 	}
 	res.Class, res.Reason = string(pe.Class), safetext.ToLine(pe.Error()).String()
 	switch pe.Class {
+	case protocol.ClassRefused:
+		if res.Outcome = tool.Failed; pe.Code == protocol.CodeRejected {
+			// On 2026-07-28 the answer to a server's question is never an error:
+			// what is refused ends the call that asked.
+			res.Outcome = tool.Denied
+			res.Reason = "the server's request for the model was not granted, which ends the call: " + safetext.ToLine(pe.Message).String()
+		}
 	case protocol.ClassTimeout:
 		res.Outcome = tool.Timeout
 	case protocol.ClassCancelled:

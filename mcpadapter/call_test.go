@@ -114,9 +114,13 @@ func TestOutcomes(t *testing.T) {
 			"lost":       {fail(protocol.Error{Class: protocol.ClassLost, Message: "gone", Sent: true}), tool.Indeterminate, func(r tool.Result) bool { return r.Class == "lost" }},
 			"malformed":  {fail(protocol.Error{Class: protocol.ClassMalformed, Message: "bad", Sent: true}), tool.Failed, nil},
 			"over limit": {fail(protocol.Error{Class: protocol.ClassOverLimit, Message: "frame", Setting: "limits.frameBytes"}), tool.OverLimit, func(r tool.Result) bool { return strings.Contains(r.Reason, "frameBytes") }},
-			"timeout":    {fail(protocol.Error{Class: protocol.ClassTimeout, Message: "slow"}), tool.Timeout, nil},
-			"nothing":    {func() (*protocol.Result, error) { return nil, nil }, tool.Failed, nil},
-			"panic":      {func() (*protocol.Result, error) { return &protocol.Result{Content: []json.RawMessage{nil}}, nil }, tool.OK, nil},
+			"rejected": {fail(protocol.Error{Class: protocol.ClassRefused, Message: "refused: declined", Code: protocol.CodeRejected, Sent: true}), tool.Denied, func(r tool.Result) bool {
+				return strings.Contains(r.Reason, "request for the model was not granted") && strings.Contains(r.Reason, "refused: declined") && r.Class == "refused"
+			}},
+			"guarded": {fail(protocol.Error{Class: protocol.ClassRefused, Message: "a redirect"}), tool.Failed, nil},
+			"timeout": {fail(protocol.Error{Class: protocol.ClassTimeout, Message: "slow"}), tool.Timeout, nil},
+			"nothing": {func() (*protocol.Result, error) { return nil, nil }, tool.Failed, nil},
+			"panic":   {func() (*protocol.Result, error) { return &protocol.Result{Content: []json.RawMessage{nil}}, nil }, tool.OK, nil},
 		} {
 			r.servers["d"].OnCall = func(context.Context, protocol.CallRequest) (*protocol.Result, error) { return tc.answer() }
 			res := r.prepare("mcp__d__add", `{"a":1}`).Invoke(t.Context(), tool.Call{ID: name})
