@@ -59,7 +59,9 @@ type SamplingRequest struct {
 	Tools         []model.Tool
 }
 
-// SamplingMessage is a model's answer.
+// SamplingMessage is a model's answer: text alone. Images, audio and the uses of
+// tools are not passed on to servers, so a model that only uses a tool has
+// written nothing and the request is refused.
 type SamplingMessage struct {
 	Text string
 	// Model is the model's own name.
