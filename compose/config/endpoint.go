@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/looprig/looprig/compose/config/doc"
@@ -60,12 +61,20 @@ func ParseEndpoint(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("the address begins with http:// or https://")
 	case u.Hostname() == "":
 		return nil, fmt.Errorf("the address names no host")
+	case !validPort(u.Port()):
+		return nil, fmt.Errorf("the port is not one from 1 to 65535")
 	case u.User != nil:
 		return nil, fmt.Errorf("a user name or password does not belong into the address: take a header with ${VAR}")
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		return nil, fmt.Errorf("the address has a fragment (#…), which is never sent: leave it out")
 	}
 	return u, nil
+}
+
+// validPort accepts what may stand behind the colon of a host, nothing included.
+func validPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // Loopback reports whether a host is this machine by its name or number.

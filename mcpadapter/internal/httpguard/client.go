@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -261,6 +262,8 @@ func checkBase(u *url.URL) (*url.URL, error) {
 		return nil, &ConfigError{"URL", "has no host"}
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, &ConfigError{"URL", "is neither http nor https"}
+	case !validPort(u.Port()):
+		return nil, &ConfigError{"URL", "has a port that is not from 1 to 65535"}
 	case len(u.String()) > MaxURLBytes:
 		return nil, &ConfigError{"URL", "is too long"}
 	}
@@ -283,6 +286,12 @@ func checkBase(u *url.URL) (*url.URL, error) {
 		base.Host += ":" + port
 	}
 	return &base, nil
+}
+
+// validPort accepts what may stand behind the colon of a host, nothing included.
+func validPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // plainName accepts names that internal networks use though no registry would,

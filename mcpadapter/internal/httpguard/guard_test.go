@@ -108,7 +108,7 @@ func TestConfig(t *testing.T) {
 		}
 		c.Close()
 	}
-	for _, raw := range []string{"http://example.com/canary", "http://10.0.0.1/", "ftp://example.com/", "/canary", "https:///canary", "https:canary", "https://exa mple.com/"} {
+	for _, raw := range []string{"http://example.com/canary", "http://10.0.0.1/", "ftp://example.com/", "/canary", "https:///canary", "https:canary", "https://a:65536/canary", "https://a:0/canary", "https://exa mple.com/"} {
 		u, err := url.Parse(raw)
 		if err != nil {
 			u = &url.URL{Scheme: "https", Host: "exa mple.com"}
