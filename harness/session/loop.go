@@ -35,8 +35,9 @@ type loop struct {
 	history []content.Message
 	waiting []chan struct{} // for the loop to be idle with an empty queue
 	tools   toolbox
-	looked  []openedTool // deferred tools whose schemas the model has
-	closing string       // the reason, once the loop is to close
+	looked  []openedTool    // deferred tools whose schemas the model has
+	told    map[string]bool // withheld tools that a notice was given for; the running turn's
+	closing string          // the reason, once the loop is to close
 	over    bool
 }
 

@@ -1,10 +1,13 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // maxOpened is how many deferred tools a loop's model is given at once. Beyond
@@ -54,10 +57,28 @@ func (t *turn) openLookups(batch []*call) {
 // offered is what the model is given: every tool that is not deferred, in the
 // order of the toolset, then the deferred ones whose schemas were asked for, in
 // that order, so that what was sent before stays a prefix of what is sent next.
+// A tool that the model cannot be given is withheld, with a notice: a provider
+// would refuse the whole request for it.
 func (t *turn) offered() []model.Tool {
 	var out []model.Tool
+	checker, _ := t.loop.model.(model.ToolChecker)
+	most := 0
+	if l, ok := t.loop.model.(model.ToolLimiter); ok {
+		most = l.MaxTools()
+	}
 	give := func(d tool.Definition) {
-		out = append(out, model.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema})
+		m := model.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema}
+		if checker != nil {
+			if err := checker.CheckTool(m); err != nil {
+				t.withheld(d, err.Error())
+				return
+			}
+		}
+		if most > 0 && len(out) >= most {
+			t.withheld(d, fmt.Sprintf("the model takes %d tools at most; make its binding lazy (discovery) or leave tools out (tools.deny)", most))
+			return
+		}
+		out = append(out, m)
 	}
 	for _, d := range t.set.Definitions() {
 		if !d.Deferred {
@@ -70,6 +91,27 @@ func (t *turn) offered() []model.Tool {
 		}
 	}
 	return out
+}
+
+// maxWithheld bounds what a loop remembers of the notices that it gave.
+const maxWithheld = 4096
+
+// withheld tells, once for each definition, that the model is not given a tool.
+// Only the loop's one running turn comes here.
+func (t *turn) withheld(d tool.Definition, reason string) {
+	key := d.Name + " " + d.Digest
+	if t.loop.told[key] {
+		return
+	}
+	if t.loop.told == nil || len(t.loop.told) >= maxWithheld {
+		t.loop.told = map[string]bool{}
+	}
+	t.loop.told[key] = true
+	// That it cannot be recorded leaves the session latched, which says so.
+	_ = t.s.hub.emit(nil, &event.Notice{
+		Header: t.head(), Binding: d.Identity.Binding, Code: "tool_withheld", Level: "warn",
+		Text: "the model is not given " + safetext.Ident(d.Identity.String()).String() + ": " + safetext.ToLine(reason).String(),
+	})
 }
 
 // stillOpen forgets what was opened under another definition.

@@ -115,9 +115,9 @@ type collector struct {
 func (c *collector) add(chunk model.Chunk) error {
 	switch chunk.Kind {
 	case model.ChunkText:
-		c.join(content.KindText, chunk.Text)
+		c.join(content.KindText, chunk)
 	case model.ChunkReasoning:
-		c.join(content.KindReasoning, chunk.Text)
+		c.join(content.KindReasoning, chunk)
 	case model.ChunkToolUse:
 		if chunk.ToolUse != nil {
 			c.use(*chunk.ToolUse)
@@ -137,37 +137,51 @@ func (c *collector) add(chunk model.Chunk) error {
 	return nil
 }
 
-func (c *collector) join(kind content.Kind, text string) {
-	if text == "" {
+// join appends a piece to the block of its kind. State ends the block, which is
+// kept for the provider's sake even where it has no text.
+func (c *collector) join(kind content.Kind, chunk model.Chunk) {
+	if chunk.Text == "" && chunk.State == nil {
 		return
 	}
 	if c.kind != kind {
-		c.flush()
+		c.flush(nil)
 		c.kind = kind
 	}
-	c.text.WriteString(text)
-	c.size += len(text)
-	// A delta is a courtesy: that it cannot be encoded loses nothing.
-	_ = c.t.s.hub.ephemeral(&event.ModelDelta{Header: c.t.head(), Step: c.t.steps, Kind: string(kind), Text: text})
+	if chunk.Text != "" {
+		c.text.WriteString(chunk.Text)
+		c.size += len(chunk.Text)
+		// A delta is a courtesy: that it cannot be encoded loses nothing.
+		_ = c.t.s.hub.ephemeral(&event.ModelDelta{Header: c.t.head(), Step: c.t.steps, Kind: string(kind), Text: chunk.Text})
+	}
+	if chunk.State != nil {
+		c.size += len(chunk.State.Data)
+		c.flush(chunk.State)
+	}
 }
 
 func (c *collector) use(u model.ToolUse) {
-	c.flush()
+	c.flush(nil)
 	x := toolUse{id: nextID("c", &c.t.s.calls), name: u.Name, args: asJSON(u.Args)}
 	c.size += len(u.Name) + len(u.Args)
+	if u.State != nil {
+		c.size += len(u.State.Data)
+	}
 	c.msg.uses = append(c.msg.uses, x)
-	c.msg.blocks = append(c.msg.blocks, content.Block{Kind: content.KindToolUse, CallID: x.id, Name: x.name, JSON: x.args})
+	c.msg.blocks = append(c.msg.blocks, content.Block{
+		Kind: content.KindToolUse, CallID: x.id, Name: x.name, JSON: x.args, State: u.State,
+	})
 }
 
-func (c *collector) flush() {
-	if c.text.Len() > 0 {
-		c.msg.blocks = append(c.msg.blocks, content.Block{Kind: c.kind, Text: c.text.String()})
+// flush ends the open block.
+func (c *collector) flush(state *content.State) {
+	if c.text.Len() > 0 || state != nil {
+		c.msg.blocks = append(c.msg.blocks, content.Block{Kind: c.kind, Text: c.text.String(), State: state})
 		c.text.Reset()
 	}
 	c.kind = ""
 }
 
 func (c *collector) whole() message {
-	c.flush()
+	c.flush(nil)
 	return c.msg
 }

@@ -326,3 +326,88 @@ func TestCloseInterruptsAndSettlesTheQueue(t *testing.T) {
 	}
 	w.must(w.Close(w.ctx(), CloseInfo{}))
 }
+
+// What a provider attaches to blocks of its own comes back to it as it was.
+func TestProviderStateStaysInTheHistory(t *testing.T) {
+	t.Parallel()
+	state := func(s string) *content.State { return &content.State{Origin: "p/m", Data: []byte(`"` + s + `"`)} }
+	var second []content.Message
+	steps := 0
+	m := modelFunc(func(_ context.Context, r model.Request, yield func(model.Chunk, error) bool) {
+		if steps++; steps > 1 {
+			second = r.Messages
+			yield(model.Chunk{Kind: model.ChunkText, Text: "done"}, nil)
+			return
+		}
+		for _, c := range []model.Chunk{
+			{Kind: model.ChunkReasoning, Text: "hm"},
+			{Kind: model.ChunkReasoning, Text: "m", State: state("signature")},
+			{Kind: model.ChunkReasoning, State: state("hidden")},
+			{Kind: model.ChunkText, Text: "so"},
+			{Kind: model.ChunkToolUse, ToolUse: &model.ToolUse{ID: "x", Name: "mcp__demo__add", Args: []byte(`{}`), State: state("call")}},
+		} {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	})
+	w := open(t, Options{Policy: allowAll(), Loops: []LoopConfig{{Name: "main", Model: m}}}, nil, define("demo", "add", &fake{}))
+	if r := w.say("go"); r.Text != "done" {
+		t.Fatalf("%+v", r)
+	}
+	var got []string
+	for _, b := range second[1].Blocks {
+		line := string(b.Kind) + " " + b.Text
+		if b.State != nil {
+			line += " " + string(b.State.Data)
+		}
+		got = append(got, line)
+	}
+	want := []string{`reasoning hmm "signature"`, `reasoning  "hidden"`, `text so`, `tool_use  "call"`}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+}
+
+// picky is a model that cannot be given every tool.
+type picky struct {
+	modelFunc
+	most int
+}
+
+func (p picky) MaxTools() int { return p.most }
+
+func (picky) CheckTool(m model.Tool) error {
+	if strings.Contains(m.Name, "odd") {
+		return &model.ToolError{Tool: m.Name, Code: "schema", Reason: "its schema is odd"}
+	}
+	return nil
+}
+
+func TestToolsThatAModelCannotBeGivenAreWithheld(t *testing.T) {
+	t.Parallel()
+	var names []string
+	m := picky{most: 2, modelFunc: func(_ context.Context, r model.Request, yield func(model.Chunk, error) bool) {
+		names = nil
+		for _, x := range r.Tools {
+			names = append(names, x.Name)
+		}
+		yield(model.Chunk{Kind: model.ChunkText, Text: "ok"}, nil)
+	}}
+	w := open(t, Options{Loops: []LoopConfig{{Name: "main", Model: m}}}, nil,
+		define("demo", "odd", &fake{}), define("demo", "one", &fake{}), define("demo", "two", &fake{}), define("demo", "x3", &fake{}))
+	for range 2 {
+		if r := w.say("go"); r.Text != "ok" || !slices.Equal(names, []string{"mcp__demo__one", "mcp__demo__two"}) {
+			t.Fatalf("%+v with %q", r, names)
+		}
+	}
+	var told []string
+	for _, n := range of[*event.Notice](t, w.store) {
+		if n.Code == "tool_withheld" && n.Binding == "demo" {
+			told = append(told, n.Text)
+		}
+	}
+	if len(told) != 2 || !strings.Contains(told[0], "mcp:demo:odd: ") || !strings.Contains(told[1], "2 tools at most") {
+		t.Fatalf("%q", told)
+	}
+}
