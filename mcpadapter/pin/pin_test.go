@@ -120,6 +120,24 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
+// An edit of what was refused is refused as well, until something of the
+// binding is accepted.
+func TestARefusalOutlivesAnEdit(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "mcp-pins.json"))
+	must(t, s.Refuse("a", LayerEndpoint, fpA, "w", noon))
+	if got := s.Check("a", LayerEndpoint, fpB); got != IsRefused {
+		t.Errorf("another fingerprint of a refused binding is %s", got)
+	}
+	if s.Check("a", LayerLaunch, fpB) != Unknown || s.Check("b", LayerEndpoint, fpB) != Unknown {
+		t.Error("a refusal reaches beyond its binding or layer")
+	}
+	must(t, s.Accept("a", LayerEndpoint, fpB, "w", noon.Add(time.Hour)))
+	if s.Check("a", LayerEndpoint, fpB) != IsAccepted || s.Check("a", LayerEndpoint, fpA) != IsRefused {
+		t.Error("what was decided about each of two fingerprints is not kept")
+	}
+}
+
 func TestLockIsWaitedForWithABound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

@@ -41,7 +41,8 @@ const (
 	Unknown Verdict = iota
 	// IsAccepted: exactly this fingerprint was accepted.
 	IsAccepted
-	// IsRefused: exactly this fingerprint was refused.
+	// IsRefused: this fingerprint was refused, or another one was and nothing is
+	// accepted: an edit of what was refused does not make it new.
 	IsRefused
 	// Changed: another fingerprint is accepted.
 	Changed
@@ -135,11 +136,11 @@ func (s *Store) LookupName(binding string, layer Layer, name string) (Pin, bool)
 	return best.clone(), found
 }
 
-// Check says what was decided about exactly this fingerprint.
+// Check says what was decided about this fingerprint.
 func (s *Store) Check(binding string, layer Layer, fingerprint string) Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	verdict := Unknown
+	verdict, refused := Unknown, false
 	for _, p := range s.pins {
 		if p.Binding != binding || p.Layer != layer || p.Name != "" {
 			continue
@@ -151,7 +152,12 @@ func (s *Store) Check(binding string, layer Layer, fingerprint string) Verdict {
 			verdict = IsRefused
 		case p.State == Accepted && verdict == Unknown:
 			verdict = Changed
+		case p.State == Refused:
+			refused = true
 		}
+	}
+	if verdict == Unknown && refused {
+		return IsRefused
 	}
 	return verdict
 }
