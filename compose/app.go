@@ -15,7 +15,6 @@ import (
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/model"
-	"github.com/looprig/looprig/harness/model/operator"
 	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/mcpadapter"
@@ -37,6 +36,9 @@ type App struct {
 	trust *trust
 	eras  *eras
 	crash crash
+	// client is the session's model, models has all others.
+	client model.Client
+	models *models
 
 	Session *session.Session
 	Manager *mcpadapter.Manager
@@ -67,6 +69,9 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	if err := a.load(); err != nil {
 		return nil, err
 	}
+	if err := a.chooseModel(ctx); err != nil {
+		return nil, err
+	}
 	if a.store, err = openStore(ctx, DBPath(a.home)); err != nil {
 		return nil, err
 	}
@@ -89,7 +94,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report,
-		Sampling: sampler{a}, ContextTokens: a.model().Info().ContextTokens, Eras: a.eras,
+		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, Eras: a.eras,
 	})
 	if err != nil {
 		usage := exit.New(exit.Usage, "%w", err)
@@ -113,14 +118,8 @@ func (a *App) load() error {
 	if a.mcp, err = config.LoadMCP(path, a.env, must); err != nil {
 		return exit.New(exit.Usage, "%w", err)
 	}
-	path, must = a.home+string(os.PathSeparator)+configFileName, false
-	if a.opt.ConfigFile != "" {
-		path, must = a.opt.ConfigFile, true
-	}
-	if a.conf, err = config.LoadConfig(path, a.env, must); err != nil {
-		return exit.New(exit.Usage, "%w", err)
-	}
-	return nil
+	a.conf, err = loadConfig(a.home, a.opt.ConfigFile, a.env)
+	return err
 }
 
 func openStore(ctx context.Context, path string) (*sqlite.Store, error) {
@@ -178,8 +177,11 @@ func (a *App) openSession(ctx context.Context) error {
 	if len(loops) == 0 {
 		loops = []config.Loop{{Name: MainLoop}}
 	}
-	client := a.model()
 	for _, l := range loops {
+		client, err := a.loopModel(ctx, l)
+		if err != nil {
+			return err
+		}
 		opt.Loops = append(opt.Loops, session.LoopConfig{Name: l.Name, System: l.System, Model: client})
 	}
 	if a.Session, err = session.Open(ctx, opt); err != nil {
@@ -250,13 +252,6 @@ func (a *App) RefusedGate() error {
 	e := exit.New(exit.GateRefused, "a question of kind %s found no answer and was refused", a.unanswered.Kind)
 	e.Binding, e.Class = a.unanswered.Subject.Binding, string(gate.ReasonNoGate)
 	return e.WithHint("prepare an answer with --answers FILE, or use the interface")
-}
-
-func (a *App) model() model.Client {
-	if a.opt.Scripted != nil {
-		return a.opt.Scripted
-	}
-	return operator.Client{}
 }
 
 func (a *App) policy() (*policy.Policy, error) {

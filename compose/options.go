@@ -13,6 +13,7 @@ import (
 	"github.com/looprig/looprig/compose/answers"
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/compose/provider"
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/session"
 )
@@ -45,9 +46,16 @@ type Options struct {
 	// Only, when set, uses this one binding and leaves the others out.
 	Only string
 
-	// Model is "operator", "scripted" or ""; Scripted is the scripted model.
+	// Model names the session's model, "" the operator; Scripted, when set, is
+	// the model whatever is named.
 	Model    string
 	Scripted *scripted.Client
+	// FindModel looks for a model where none is named: in the environment's
+	// LOOPRIG_MODEL, in the configuration, by keys in the environment, among the
+	// servers on this machine. Without it nothing is looked for.
+	FindModel bool
+	// Locals are the servers on this machine to look for; nil is the well-known.
+	Locals []provider.Local
 	// Policy rules of this run come before those of the file.
 	Policy config.Policy
 	// Answers, when set, answers gates instead of a person.

@@ -18,10 +18,10 @@ var _ mcpadapter.Sampler = sampler{}
 // Describe implements mcpadapter.Sampler. Without a model the operator writes
 // the reply; where no person is, the prepared answers are what the operator left.
 func (s sampler) Describe(name string) (display string, person bool) {
-	c := s.client(name)
+	c, err := s.client(context.Background(), name)
 	switch {
-	case c == nil:
-		return scripted.Name + " (not in this run)", false
+	case err != nil:
+		return name + " (cannot be used in this run)", false
 	case c.Info().Name != operator.Name:
 		return c.Info().Display, false
 	case s.app.opt.Mode == ModeHeadless:
@@ -32,9 +32,9 @@ func (s sampler) Describe(name string) (display string, person bool) {
 
 // Sample implements mcpadapter.Sampler.
 func (s sampler) Sample(ctx context.Context, req mcpadapter.SamplingRequest) (mcpadapter.SamplingMessage, error) {
-	c := s.client(req.Model)
-	if c == nil {
-		return mcpadapter.SamplingMessage{}, &model.Error{Code: "invalid_request", Message: "the configured model is not in this run"}
+	c, err := s.client(ctx, req.Model)
+	if err != nil {
+		return mcpadapter.SamplingMessage{}, &model.Error{Code: "invalid_request", Message: err.Error(), Err: err}
 	}
 	reply, err := model.Once(ctx, c, model.Request{
 		System: req.System, Messages: req.Messages, Tools: req.Tools, MaxTokens: req.MaxTokens,
@@ -48,17 +48,18 @@ func (s sampler) Sample(ctx context.Context, req mcpadapter.SamplingRequest) (mc
 	}, nil
 }
 
-// client is the model of a configured name, nil where the run has none of it. No
-// name is the session's model.
-func (s sampler) client(name string) model.Client {
-	switch name {
-	case "":
-		return s.app.model()
-	case operator.Name:
-		return operator.Client{}
+// client is the model of a configured name; no name is the session's model. A
+// run with scripted replies has them in place of every other model.
+func (s sampler) client(ctx context.Context, name string) (model.Client, error) {
+	switch {
+	case name == "":
+		return s.app.client, nil
+	case name == operator.Name:
+		return operator.Client{}, nil
+	case s.app.opt.Scripted != nil:
+		return s.app.opt.Scripted, nil
+	case name == scripted.Name:
+		return nil, &model.Error{Code: "invalid_request", Message: "scripted replies are not in this run"}
 	}
-	if s.app.opt.Scripted == nil {
-		return nil
-	}
-	return s.app.opt.Scripted
+	return s.app.models.named(ctx, name)
 }

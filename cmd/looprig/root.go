@@ -37,14 +37,14 @@ func (c *command) root() *cobra.Command {
 	l.BoolVar(&f.Headless, "headless", false, "run without the interface: a script or one prompt")
 	l.StringVar(&f.Script, "script", "", "run this `FILE` (- for stdin)")
 	l.StringVarP(&f.Prompt, "prompt", "p", "", "one prompt as `TEXT` (- for stdin)")
-	l.StringVar(&f.Model, "model", "", "the model (this version knows: operator)")
+	l.StringVar(&f.Model, "model", "", "the model: operator, an entry of providers in config.yaml, or PROVIDER/MODEL")
 	l.StringVar(&f.Theme, "theme", "", "auto, light, dark, mono or contrast")
 	l.DurationVar(&f.Timeout, "timeout", 0, "end the run after this time, with exit code 8")
 	l.BoolVar(&f.Ephemeral, "include-ephemeral", false, "with --output json, the ephemeral events as well")
 	c.addRun(cmd)
 	c.addTrace(cmd)
 	c.addOutput(cmd, "text or json (NDJSON, one event a line)")
-	cmd.AddCommand(c.call(), c.read(), c.prompt(), c.rpc(), c.inspect(), c.mcp(), c.ledger(), c.sessions(), c.demo(), c.version())
+	cmd.AddCommand(c.call(), c.read(), c.prompt(), c.rpc(), c.inspect(), c.mcp(), c.models(), c.ledger(), c.sessions(), c.demo(), c.version())
 	return cmd
 }
 

@@ -39,9 +39,6 @@ func (c *CLI) Root(ctx context.Context, f RootOptions) error {
 }
 
 func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
-	if f.Model != "" && f.Model != "operator" {
-		return unknownModel(f.Model)
-	}
 	if c.TraceFile != "" {
 		return exit.New(exit.Usage, "--trace belongs to runs without the interface, which shows the messages of a binding itself")
 	}
@@ -49,7 +46,9 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 		return exit.New(exit.Usage, "TERM is dumb: the interface needs a terminal that can move its cursor").
 			WithHint("run a script: looprig --headless --script FILE")
 	}
-	a, err := compose.Open(ctx, c.options(compose.ModeInteractive))
+	opt := c.options(compose.ModeInteractive)
+	opt.Model, opt.FindModel = f.Model, true
+	a, err := compose.Open(ctx, opt)
 	if err != nil {
 		return err
 	}
@@ -63,11 +62,8 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 	return err
 }
 
-func unknownModel(name string) error {
-	return exit.New(exit.Usage, "the model %q is not known; this version has: operator (you choose the calls), and scripted replies in a script", name)
-}
-
-// prompt runs one prompt with the operator model, which was asked for by name.
+// prompt runs one prompt with the model that is named, else with one that is
+// found.
 func (c *CLI) prompt(ctx context.Context, f RootOptions) error {
 	text := f.Prompt
 	if text == "-" {
@@ -81,13 +77,8 @@ func (c *CLI) prompt(ctx context.Context, f RootOptions) error {
 	if err != nil {
 		return exit.New(exit.Usage, "%w", err)
 	}
+	script.Model = f.Model
 	return c.runScript(ctx, f, script)
-}
-
-// errNoModel lists what a headless prompt can do without a model.
-func errNoModel() error {
-	return exit.New(exit.Usage, "no model is configured, so nobody can answer a prompt").WithHint(
-		"three ways on: call a tool yourself (looprig call BINDING TOOL, or -p '/call BINDING TOOL {…}' --model operator), declare a model's replies in a script (looprig --headless --script FILE), or open the interface (looprig)")
 }
 
 func (c *CLI) headless(ctx context.Context, f RootOptions) error {
@@ -96,12 +87,11 @@ func (c *CLI) headless(ctx context.Context, f RootOptions) error {
 		return exit.New(exit.Usage, "give --script or -p, not both")
 	case f.Script == "" && f.Prompt == "":
 		return exit.New(exit.Usage, "--headless needs --script FILE or -p TEXT")
-	case f.Model != "" && f.Model != "operator":
-		return unknownModel(f.Model)
-	case f.Prompt != "" && f.Model == "":
-		return errNoModel()
 	case f.Prompt != "":
 		return c.prompt(ctx, f)
+	}
+	if err := scriptModel(f); err != nil {
+		return err
 	}
 	src, err := c.source(ctx, "--script", f.Script)
 	if err != nil {

@@ -50,11 +50,12 @@ const (
 
 func (s *Server) readSampling(o *doc.Obj) {
 	s.SamplingPolicy = SamplingPolicy{
-		Model: o.OneOf("model", "", "operator", "scripted"), Approve: o.OneOf("approve", "", "ask", "reply", "auto"),
+		Model: o.String("model", ""), Approve: o.OneOf("approve", "", "ask", "reply", "auto"),
 		TokenBudget: o.Int("tokenBudget", 0, 1, MaxSamplingBudget), MaxTokens: o.Int("maxTokens", 0, 1, MaxSamplingTokens),
 		Depth: o.Int("depth", 0, 1, MaxSamplingDepth), Concurrency: o.Int("concurrency", 0, 1, MaxSamplingConcurrency),
 		Tools: o.Bool("tools", false),
 	}
+	checkModel(o, "model", s.SamplingPolicy.Model)
 	o.Done()
 }
 

@@ -9,9 +9,13 @@ import (
 
 // Config is a loaded config.yaml.
 type Config struct {
-	Path  string
-	Model string
-	Loops []Loop
+	Path string
+	// Model is the model of a session: "operator", a provider's name, or
+	// PROVIDER/MODEL. "" has one looked for.
+	Model     string
+	Models    Models
+	Providers []Provider
+	Loops     []Loop
 	// Policy rules as written; the policy package compiles them.
 	Policy Policy
 	UI     UI
@@ -21,6 +25,8 @@ type Config struct {
 type Loop struct {
 	Name   string
 	System string
+	// Model is as Config.Model; "" is the session's.
+	Model string
 }
 
 // Policy holds the rules of a file.
@@ -63,7 +69,7 @@ func LoadConfig(path string, env Env, must bool) (*Config, error) {
 	}
 	r := &doc.Reader{File: path, Expand: env.Expand}
 	o := r.Object(root, "")
-	c.Model = o.OneOf("model", "", "operator")
+	c.readModels(o)
 	c.readLoops(r, o)
 	c.Policy = ReadPolicy(r, o.Sub("policy"))
 	ui := o.Sub("ui")
@@ -87,7 +93,7 @@ func (c *Config) readLoops(r *doc.Reader, o *doc.Obj) {
 			loops.Fail(m.Key, "%s", err)
 		}
 		l := r.Object(m.Value, loops.Path(m.Key))
-		c.Loops = append(c.Loops, Loop{Name: m.Key, System: l.String("system", "")})
+		c.Loops = append(c.Loops, Loop{Name: m.Key, System: l.String("system", ""), Model: readModelName(l, "model")})
 		l.Done()
 	}
 }

@@ -168,7 +168,9 @@ func TestConfigIsStrict(t *testing.T) {
 		"polcy: {}\n":          `config.yaml:1:1: polcy: unknown key (did you mean "policy"?)`,
 		"ui: {theme: pink}\n":  `"pink" is not one of`,
 		"loops: {a__b: {}}\n":  "may not contain __",
-		"model: gpt\n":         "is not one of operator",
+		"model: scripted\n":    "belong to a script",
+		"model: ''\n":          "is empty",
+		"model: a b\n":         "printable ASCII",
 		"policy: {allow: x}\n": "expected a list",
 	} {
 		_, err := config.LoadConfig(write(t, "config.yaml", text), env, true)

@@ -29,7 +29,7 @@ const (
 type Script struct {
 	File    string
 	Servers []config.Server
-	// Model is "scripted" or "operator".
+	// Model is "scripted", "operator" or the name of a configured model.
 	Model   string
 	Replies scripted.Config
 	// HasReplies says that there were any.
@@ -137,7 +137,10 @@ func (l *loader) top(o *doc.Obj) {
 	if l.s.HasReplies {
 		def = "scripted"
 	}
-	l.s.Model = o.OneOf("model", def, "scripted", "operator")
+	l.s.Model = o.String("model", def)
+	if l.s.Model == "" && !o.Failed("model") {
+		o.Fail("model", "is empty: leave it out for the operator, or for the replies where there are any")
+	}
 	l.s.Policy = config.Policy{Allow: l.patterns(o, "allow"), Deny: l.patterns(o, "deny"), Ask: l.patterns(o, "ask")}
 	l.s.Policy.Operator = o.OneOf("operator", "", "auto", "ask")
 	l.s.Answers = answers.Read(l.r, o.Items("answers"), "answers")

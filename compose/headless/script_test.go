@@ -101,7 +101,7 @@ func TestScriptFaults(t *testing.T) {
 		head + "servers: {a: {command: x}, a: {command: y}}\n" + ok:                                            "s.yaml:2:",
 		head + "replies: [{}]\n" + ok:                                                                          "says something or calls something",
 		head + "replies: 1\n" + ok:                                                                             "expected a list of replies",
-		head + "model: gpt\n" + ok:                                                                             "model",
+		head + "model: ''\n" + ok:                                                                              "model",
 		head + "operator: never\n" + ok:                                                                        "operator",
 		head + "x: &a 1\ny: *a\n" + ok:                                                                         "s.yaml:2:",
 		head + "steps:\n  - &s {status: {}}\n  - *s\n":                                                         "s.yaml:3:",
