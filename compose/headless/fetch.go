@@ -102,8 +102,6 @@ func (r *Result) Code() exit.Code {
 	switch {
 	case r.class == "auth":
 		return exit.Auth
-	case r.class == "remote" && r.Outcome == tool.Failed:
-		return exit.ToolError // the server answered, and went on serving
 	case r.class == "refused" && r.Outcome == tool.Failed:
 		return exit.GateRefused // what the server asked for meanwhile was declined
 	}

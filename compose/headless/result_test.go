@@ -44,7 +44,7 @@ func TestResultOfAnOperatorsCallIsTheCalls(t *testing.T) {
 	if failed.Outcome != tool.Failed || failed.turnCode != session.CodeLimitSteps {
 		t.Errorf("a failed turn's result is %+v", failed)
 	}
-	for class, want := range map[string]exit.Code{"remote": exit.ToolError, "refused": exit.GateRefused, "auth": exit.Auth, "protocol": exit.Unreachable} {
+	for class, want := range map[string]exit.Code{"remote": exit.Unreachable, "refused": exit.GateRefused, "auth": exit.Auth, "protocol": exit.Unreachable} {
 		turn.Calls[0].Outcome, turn.Calls[0].Class = tool.Failed, class
 		if got := FromTurn(turn, true).Code(); got != want {
 			t.Errorf("a call that failed by the class %s is %d, not %d", class, got, want)

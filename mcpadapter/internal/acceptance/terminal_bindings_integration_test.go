@@ -48,6 +48,8 @@ func TestTerminalBindings(t *testing.T) {
 			x.Type(ptytest.F2)
 			x.see("Bindings", "● ready")
 			x.Type("a")
+			x.see("what to add", "stdio", "http", "sse")
+			x.Type(ptytest.Enter)
 			x.see("add ·", "Name *", "Command *")
 			x.Type("fx", ptytest.Tab, strings.Join(basic, " "), ptytest.CtrlS)
 			x.see("Add fx?", "executable", "kept in")
