@@ -66,7 +66,7 @@ func compared(b *testing.B, env []string, ok func(out string) bool, path string,
 }
 
 func benchEnv(dir string) []string {
-	return []string{"HOME=" + dir, "LOOPRIG_HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}
+	return []string{"HOME=" + dir, "LOOPRIG_HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "LOOPRIG_MODELS_PROBE=false"}
 }
 
 func BenchmarkVersion(b *testing.B) {

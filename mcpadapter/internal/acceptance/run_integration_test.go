@@ -117,7 +117,7 @@ type event struct {
 func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, w.looprig, args...)
 	cmd.Dir = w.dir
-	cmd.Env = []string{"HOME=" + w.dir, "LOOPRIG_HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.dir}
+	cmd.Env = []string{"HOME=" + w.dir, "LOOPRIG_HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.dir, "LOOPRIG_MODELS_PROBE=false"}
 	return cmd
 }
 
