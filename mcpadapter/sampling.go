@@ -179,6 +179,7 @@ func (s *sampling) block(raw json.RawMessage) (content.Block, error) {
 	switch b.Kind {
 	case content.KindText, content.KindImage, content.KindAudio:
 		return b, nil
+	default: // of tools, or refused
 	}
 	if s.policy.Tools {
 		if b, ok := toolBlock(raw); ok {

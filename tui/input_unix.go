@@ -12,7 +12,7 @@ import (
 
 // ready waits until something can be read, at most as long as wait.
 func ready(f *os.File, wait time.Duration) bool {
-	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}} //nolint:gosec // a descriptor fits
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(fds, int(wait.Milliseconds()))
 		if errors.Is(err, unix.EINTR) {

@@ -167,8 +167,9 @@ func (f *fetcher) mayFail(class protocol.Class) bool {
 		return true
 	case protocol.ClassOverLimit, protocol.ClassCatalog, protocol.ClassMalformed, protocol.ClassUnsupported, protocol.ClassProtocol:
 		return !f.r.Strict
+	default:
+		return false
 	}
-	return false
 }
 
 func (f *fetcher) pages(ctx context.Context, fam Family) (familyPages, error) {

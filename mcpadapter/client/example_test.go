@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log"
 
 	"github.com/looprig/looprig/mcpadapter/client"
 	"github.com/looprig/looprig/mcpadapter/client/clienttest"
@@ -23,35 +22,35 @@ func Example() {
 		Transport: clienttest.Pipe{Serve: demo.Run},
 	}, client.Deps{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer func() { _ = c.Close() }()
 	c.Start()
 	if err := c.Wait(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	tools, err := c.ListTools(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(c.Status().Server.Name, "has a tool called", tools[0].Name)
 
 	result, err := c.CallTool(ctx, "add", json.RawMessage(`{"a": 2, "b": 3}`))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	var answer struct {
 		Structured struct{ Sum float64 } `json:"structuredContent"`
 	}
 	if err := json.Unmarshal(result, &answer); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("2 + 3 =", answer.Structured.Sum)
 
 	// Anything else is a raw request. Tools are called by CallTool alone.
 	raw, err := c.Call(ctx, "prompts/list", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("prompts:", json.Valid(raw))
 	_, err = c.Call(ctx, "tools/call", json.RawMessage(`{"name": "add"}`))

@@ -85,7 +85,9 @@ func ServeHTTP(ctx context.Context, addr string, opt Options, ready func(url str
 	// The connections go first: a tool that is ended answers nobody.
 	_ = web.Close()
 	cancel()
-	<-ended
+	if end := <-ended; err == nil {
+		err = end
+	}
 	s.closeSessions(httpCloseTimeout)
 	return err
 }

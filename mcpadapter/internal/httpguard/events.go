@@ -92,8 +92,6 @@ const (
 	lineSkip // a comment or an unknown field
 )
 
-var errSkipEnd = errors.New("an event over the limit does not end")
-
 // NewEvents reads events from src; an event's data may have at most limit
 // bytes.
 func NewEvents(src io.Reader, limit int) *Events {

@@ -72,7 +72,7 @@ func TestReadsAreKeptAsLongAsTheServerAllows(t *testing.T) {
 			t.Errorf("%s was kept", uri)
 		}
 	}
-	if wire("changes:") != 1 || wire("changes:") != 1 {
+	if first, second := wire("changes:"), wire("changes:"); first != 1 || second != 1 {
 		t.Error("an answer from before a change was kept")
 	}
 }

@@ -211,7 +211,7 @@ func TestFrameLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 1000
 	body := func(id int64, size int) string {
-		head := fmt.Sprintf(`{"jsonrpc":"2.0","result":{"x":"`)
+		head := `{"jsonrpc":"2.0","result":{"x":"`
 		tail := fmt.Sprintf(`"},"id":%d}`, id)
 		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
 	}

@@ -136,7 +136,7 @@ func TestStandingStreamTouchesNoCall(t *testing.T) {
 		"abort":           {func(a *asked, _ int64) { panic(http.ErrAbortHandler) }, true},
 		"ends at once":    {func(a *asked, _ int64) { a.events("") }, true},
 		"garbage":         {func(a *asked, _ int64) { a.events(strings.Repeat("data: x\n\n", maxGarbage+1)); a.wait() }, false},
-		"away":            {func(a *asked, _ int64) { http.Redirect(a.w, a.r, "http://127.0.0.2:1/", 302) }, false},
+		"away":            {func(a *asked, _ int64) { http.Redirect(a.w, a.r, "http://127.0.0.2:1/", http.StatusFound) }, false},
 		"open, then 405":  {func(a *asked, n int64) { openThen(a, n, 405) }, false},
 		"open, then 404":  {func(a *asked, n int64) { openThen(a, n, 404) }, true},
 		"open, then drop": {func(a *asked, n int64) { openThen(a, n, 0) }, true},
@@ -444,9 +444,9 @@ func TestNoCanary(t *testing.T) {
 		case 2:
 			http.Error(a.w, "no", 500)
 		case 3:
-			http.Redirect(a.w, a.r, "http://canary.invalid/canary", 307)
+			http.Redirect(a.w, a.r, "http://canary.invalid/canary", http.StatusTemporaryRedirect)
 		case 4:
-			http.Redirect(a.w, a.r, "/canary/again?key=canary", 302)
+			http.Redirect(a.w, a.r, "/canary/again?key=canary", http.StatusFound)
 		case 5:
 			panic(http.ErrAbortHandler)
 		default:
