@@ -250,6 +250,7 @@ func TestTheFiveOperations(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		r.must(r.start(nil, r.server("a", "x"), r.server("b", "y")))
 		r.must(r.m.Wait(t.Context(), "a"))
+		r.must(r.m.Wait(t.Context(), "b"))
 		tools := func() string {
 			var out []string
 			for _, d := range r.m.SessionTools("main", "main") {
