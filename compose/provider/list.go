@@ -84,6 +84,7 @@ func List(ctx context.Context, o ListOptions) []Listing {
 		}
 		wg.Go(func() { out[at] = ask(limited, v.Name, "env:"+name, v.config(key)) })
 	}
+	var found []Listing
 	if !o.NoProbe {
 		locals, wait := o.Locals, o.Timeout
 		if locals == nil {
@@ -92,10 +93,10 @@ func List(ctx context.Context, o ListOptions) []Listing {
 		if wait <= 0 {
 			wait = ProbeTimeout
 		}
-		out = append(out, probe(ctx, locals, wait)...)
+		found = probe(ctx, locals, wait)
 	}
 	wg.Wait()
-	return out
+	return append(out, found...)
 }
 
 // ask lists one endpoint.
