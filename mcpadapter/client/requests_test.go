@@ -376,6 +376,7 @@ func TestSilenceIsNoEra(t *testing.T) {
 		synctest.Wait()
 		srv.Last().Lose("gone")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if want := []string{"", ""}; !slices.Equal(asked, want) || len(mem.found) != 0 {
 			t.Errorf("known %q, found %q", asked, mem.found)
 		}
