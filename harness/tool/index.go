@@ -94,9 +94,6 @@ func (x *Index) add(i int, where field, text string) {
 	}
 }
 
-// Len is the number of tools.
-func (x *Index) Len() int { return len(x.defs) }
-
 // Search returns the best limit tools for a query, and how many match at all.
 // A tool that the whole query spells comes first; then what matters is how many
 // of the words match, how well, where, and how rare they are. Equal tools are

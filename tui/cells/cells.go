@@ -63,15 +63,6 @@ func Fit(s string, w int) string {
 	return s
 }
 
-// Right is Fit with the padding in front.
-func Right(s string, w int) string {
-	s = Cut(s, w)
-	if n := Width(s); n < w {
-		return Spaces(w-n) + s
-	}
-	return s
-}
-
 // Spread puts left and right at the ends of a line of w cells. When both do not
 // fit, right is kept and left is cut.
 func Spread(left, right string, w int) string {

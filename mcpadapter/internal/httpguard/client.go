@@ -95,6 +95,7 @@ type Client struct {
 	cancel        context.CancelCauseFunc
 	zone          atomic.Uint32 // Zone of the first connection
 	tlsKey        atomic.Pointer[string]
+	endpoint      *Endpoint // that the client was opened for, nil for others
 }
 
 // New checks a configuration. It does not touch the network. Errors are
@@ -222,6 +223,9 @@ func (c *Client) noteKey(state tls.ConnectionState) error {
 		sum := sha256.Sum256(state.PeerCertificates[0].RawSubjectPublicKeyInfo)
 		key := hex.EncodeToString(sum[:])
 		c.tlsKey.Store(&key)
+		if c.endpoint != nil {
+			c.endpoint.tlsKey.Store(&key)
+		}
 	}
 	return nil
 }

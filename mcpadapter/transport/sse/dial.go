@@ -29,7 +29,7 @@ func (t *Transport) Dial(ctx context.Context, opt wire.Options) (wire.Conn, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	client, err := t.client()
+	client, err := httpguard.Open(t.endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,6 @@ func (t *Transport) Dial(ctx context.Context, opt wire.Options) (wire.Conn, erro
 	unbind := context.AfterFunc(ctx, end)
 	c := newConn(t, opt, client, life, end)
 	err = c.open()
-	if key := client.TLSKey(); key != "" {
-		t.tlsKey.Store(&key)
-	}
 	if !unbind() {
 		err = ctx.Err() // it ended first, and took the stream along
 	}

@@ -241,9 +241,6 @@ func (c *Conn) supervise() {
 	c.goodbye()
 	c.work.Wait()
 	c.client.Close()
-	if key := c.client.TLSKey(); key != "" {
-		c.transport.tlsKey.Store(&key)
-	}
 }
 
 // goodbye ends the session, unless it or the server is gone.

@@ -69,10 +69,3 @@ func (c *Conn) notify(ctx context.Context, out wire.Outgoing) (accepted bool) {
 	c.remark(fmt.Sprintf("%s was not accepted (status %d)", what, resp.Status))
 	return false
 }
-
-// noteKey remembers the server's TLS key for the fingerprint of the endpoint.
-func (c *Conn) noteKey() {
-	if key := c.client.TLSKey(); key != "" {
-		c.transport.tlsKey.Store(&key)
-	}
-}

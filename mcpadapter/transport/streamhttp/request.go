@@ -56,7 +56,6 @@ func (f *flight) fly() {
 		return
 	}
 	defer resp.Body.Close()
-	f.c.noteKey()
 	if resp.Status >= 200 && resp.Status < 300 {
 		f.success(resp)
 		return

@@ -30,15 +30,7 @@ package streamhttp
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/textproto"
-	"net/url"
-	"os"
-	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
@@ -89,12 +81,13 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return fmt.Sprintf("http %s: %s", e.Field, e.Reason) }
 
+// endpoint has what Transport says of its server.
+type endpoint = httpguard.Endpoint
+
 // Transport reaches one endpoint. Every Dial is a connection with a session of
 // its own. It is safe for concurrent use.
 type Transport struct {
-	guard  httpguard.Config
-	origin string
-	tlsKey atomic.Pointer[string]
+	*endpoint
 	timing timing
 }
 
@@ -106,134 +99,24 @@ var (
 // New checks a configuration. It does not touch the network; its errors are
 // *ConfigError.
 func New(c Config) (*Transport, error) {
-	if len(c.URL) > httpguard.MaxURLBytes {
-		return nil, &ConfigError{"URL", "is too long"}
-	}
-	base, err := url.Parse(c.URL)
-	if err != nil {
-		return nil, &ConfigError{"URL", "is not valid"} // the parser's error repeats it
-	}
-	header, err := checkHeaders(c.Headers)
-	if err != nil {
-		return nil, err
-	}
-	if c.HostEnv == nil {
-		c.HostEnv = os.Environ()
-	}
-	t := &Transport{timing: standardTiming, guard: httpguard.Config{
-		Base: base, Header: header, Authorizer: c.Authorizer, HostEnv: proxyEnv(c.HostEnv), PlainHTTP: c.PlainHTTP, RootCAs: c.RootCAs,
+	e, err := httpguard.NewEndpoint(c.URL, c.Headers, httpguard.Config{
+		Authorizer: c.Authorizer, HostEnv: c.HostEnv, PlainHTTP: c.PlainHTTP, RootCAs: c.RootCAs,
 		DialTimeout: c.DialTimeout, TLSTimeout: c.TLSTimeout, HeaderTimeout: c.HeaderTimeout, FrameTimeout: c.FrameTimeout,
-	}}
-	client, err := t.client()
+	})
+	if field, reason, ok := httpguard.FieldOf(err); ok {
+		return nil, &ConfigError{field, reason}
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.origin = client.Origin()
-	client.Close()
-	return t, nil
-}
-
-// client makes a client with connections of its own.
-func (t *Transport) client() (*httpguard.Client, error) {
-	client, err := httpguard.New(t.guard)
-	var bad *httpguard.ConfigError
-	if errors.As(err, &bad) {
-		return nil, &ConfigError{bad.Field, bad.Reason}
-	}
-	return client, err
-}
-
-func checkHeaders(headers map[string]string) (http.Header, error) {
-	if len(headers) > httpguard.MaxHeaders {
-		return nil, &ConfigError{"Headers", fmt.Sprintf("has %d entries (limit %d)", len(headers), httpguard.MaxHeaders)}
-	}
-	out := make(http.Header, len(headers))
-	for name, value := range headers {
-		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if reason := httpguard.CheckHeader(name, value); reason != "" {
-			if !httpguard.IsToken(name) {
-				name = "(unprintable)"
-			}
-			return nil, &ConfigError{"Headers " + name, reason}
-		}
-		if out[canonical] != nil {
-			return nil, &ConfigError{"Headers " + name, "is set twice, in different case"}
-		}
-		out[canonical] = []string{value}
-	}
-	return out, nil
-}
-
-// proxyEnv keeps of an environment what names proxies.
-func proxyEnv(env []string) []string {
-	var out []string
-	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
-		switch strings.ToLower(name) {
-		case "http_proxy", "https_proxy", "no_proxy":
-			out = append(out, entry)
-		}
-	}
-	return out
+	return &Transport{endpoint: e, timing: standardTiming}, nil
 }
 
 // Kind is "http".
 func (*Transport) Kind() string { return "http" }
 
-// Origin is the scheme, host and port of the endpoint.
-func (t *Transport) Origin() string { return t.origin }
-
 // Dialer is the transport itself.
 func (t *Transport) Dialer() wire.Dialer { return t }
-
-// Path is the path of the endpoint, for its fingerprint: it may hold a secret
-// and is not to be shown without being asked for.
-func (t *Transport) Path() string { return t.guard.Base.EscapedPath() }
-
-// URL is the configured URL without userinfo, for the one who decides whether
-// it is to be trusted. It may hold a secret.
-func (t *Transport) URL() string {
-	u := *t.guard.Base
-	u.User = nil
-	return u.String()
-}
-
-// HeaderNames lists the configured headers, sorted.
-func (t *Transport) HeaderNames() []string {
-	names := make([]string, 0, len(t.guard.Header))
-	for name := range t.guard.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// TLSKey is the SHA-256 of the public key that the server showed on the last
-// connection, in hexadecimal digits; "" before it and for plain HTTP.
-func (t *Transport) TLSKey() string {
-	if key := t.tlsKey.Load(); key != nil {
-		return *key
-	}
-	return ""
-}
-
-// Declared lists the settings for the configuration digest. Header values and
-// everything in the URL behind the origin are marked secret.
-func (t *Transport) Declared() []transport.Setting {
-	u := t.guard.Base
-	list := []transport.Setting{
-		{Key: "plainHTTP", Value: fmt.Sprint(t.guard.PlainHTTP)},
-		{Key: "url.origin", Value: t.origin},
-		{Key: "url.path", Value: u.EscapedPath(), Secret: true},
-		{Key: "url.query", Value: u.RawQuery, Secret: true},
-		{Key: "url.userinfo", Value: u.User.String(), Secret: true},
-	}
-	for name, values := range t.guard.Header {
-		list = append(list, transport.Setting{Key: "header." + name, Value: values[0], Secret: true})
-	}
-	slices.SortFunc(list, func(a, b transport.Setting) int { return strings.Compare(a.Key, b.Key) })
-	return list
-}
 
 // Dial makes a connection. It sends nothing: the first request shows whether
 // somebody is there. Its error is the context's.
@@ -241,7 +124,7 @@ func (t *Transport) Dial(ctx context.Context, opt wire.Options) (wire.Conn, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	client, err := t.client()
+	client, err := httpguard.Open(t.endpoint)
 	if err != nil {
 		return nil, err
 	}
