@@ -66,8 +66,9 @@ func layerOf(s config.Server) pin.Layer {
 	return pin.LayerLaunch
 }
 
-// check says what was decided about a fingerprint. A name whose other layer is
-// accepted is not new: a program that became an address is a change.
+// check says what was decided about a fingerprint. A name whose other layer was
+// decided on is not new: a program that became an address is a change of what
+// was accepted, and stays refused where that was.
 func check(store *pin.Store, name string, fp pin.Fingerprint) (verdict pin.Verdict, previous string) {
 	verdict = store.Check(name, fp.Kind, fp.Digest)
 	switch verdict {
@@ -76,8 +77,12 @@ func check(store *pin.Store, name string, fp pin.Fingerprint) (verdict pin.Verdi
 			previous = known.Fingerprint
 		}
 	case pin.Unknown:
-		if known, ok := store.Lookup(name, otherLayer(fp.Kind)); ok && known.State == pin.Accepted {
+		known, ok := store.Lookup(name, otherLayer(fp.Kind))
+		switch {
+		case ok && known.State == pin.Accepted:
 			return pin.Changed, known.Fingerprint
+		case ok && known.State == pin.Refused:
+			return pin.IsRefused, ""
 		}
 	case pin.IsAccepted, pin.IsRefused:
 	}

@@ -59,8 +59,8 @@ func TestAProgramThatBecameAnAddressIsAChange(t *testing.T) {
 	if err := store.Refuse("a", pin.LayerLaunch, launch.Digest, "w", now); err != nil {
 		t.Fatal(err)
 	}
-	if v, _ := check(store, "a", at); v != pin.Unknown {
-		t.Errorf("a refused launch makes the endpoint %s", v)
+	if v, _ := check(store, "a", at); v != pin.IsRefused {
+		t.Errorf("a refused launch that became an endpoint is %s", v)
 	}
 	if err := store.Accept("a", pin.LayerLaunch, launch.Digest, "w", now); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func (t *trust) settle(ctx context.Context) error {
 			return err
 		}
 		if d.Kind != mcpadapter.Accepted && d.Kind != mcpadapter.Once {
-			return refused(s, d)
+			return t.refused(s, d)
 		}
 		t.mu.Lock()
 		t.settled[s.Name] = d
@@ -50,7 +50,7 @@ func (t *trust) settle(ctx context.Context) error {
 	return nil
 }
 
-func refused(s config.Server, d mcpadapter.Decision) error {
+func (t *trust) refused(s config.Server, d mcpadapter.Decision) error {
 	w := layerWords[layerOf(s)]
 	e := exit.New(exit.GateRefused, "server %s is not trusted and was not %s: %s", s.Name, w.done, d.Reason)
 	if d.Changed {
@@ -61,10 +61,21 @@ func refused(s config.Server, d mcpadapter.Decision) error {
 		e.Message += `; its entry names no "cwd", and the directory is part of a launch: it may only have been called from elsewhere`
 	}
 	ways := "in the interface, with --tofu, or with an answer"
-	if d.Changed {
-		ways = "in the interface or with an answer" // --tofu takes no second fingerprint for the first
+	if d.Changed || t.decidedOn(s.Name) {
+		ways = "in the interface or with an answer" // --tofu is for what nobody has decided on
 	}
 	return e.WithHint(w.fact+"; accept it %s {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, ways, s.Name, d.Fingerprint)
+}
+
+// decidedOn says whether a name has been accepted or refused before, however it
+// was reached then.
+func (t *trust) decidedOn(name string) bool {
+	for _, l := range []pin.Layer{pin.LayerLaunch, pin.LayerEndpoint} {
+		if _, known := t.app.pins.Lookup(name, l); known {
+			return true
+		}
+	}
+	return false
 }
 
 func reasonChanged(l pin.Layer) string { return "the pinned " + layerWords[l].noun + " has changed" }
