@@ -40,6 +40,7 @@ type Conn struct {
 	standing bool   // the standing stream was started
 	remarks  remarks
 	garbage  int
+	stood    chan struct{} // made with the standing stream; closed when it need not be waited for
 }
 
 var _ wire.Conn = (*Conn)(nil)

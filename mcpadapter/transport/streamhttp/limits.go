@@ -41,11 +41,14 @@ type timing struct {
 	aside time.Duration
 	// goodbye bounds the DELETE that ends a session.
 	goodbye time.Duration
+	// standing is how long requests are held back for the standing stream to be
+	// open: what the server asks meanwhile would be lost.
+	standing time.Duration
 }
 
 var standardTiming = timing{
 	backoff: 200 * time.Millisecond, maxBackoff: 30 * time.Second, settled: 10 * time.Second,
-	minRetry: 100 * time.Millisecond, aside: 10 * time.Second, goodbye: time.Second,
+	minRetry: 100 * time.Millisecond, aside: 10 * time.Second, goodbye: time.Second, standing: 300 * time.Millisecond,
 }
 
 // jittered spreads a wait over its upper half.

@@ -43,6 +43,7 @@ func (c *Conn) request(out wire.Outgoing) error {
 }
 
 func (f *flight) fly() {
+	f.c.awaitStanding(f.ctx)
 	header, err := postHeader(f.out, f.session)
 	if err != nil {
 		f.fail(false, err)

@@ -24,7 +24,7 @@ const patience = 20 * time.Second
 // quickTiming keeps the order of the waits and shortens them.
 var quickTiming = timing{
 	backoff: 5 * time.Millisecond, maxBackoff: 40 * time.Millisecond, settled: time.Second,
-	minRetry: time.Millisecond, aside: 200 * time.Millisecond, goodbye: 200 * time.Millisecond,
+	minRetry: time.Millisecond, aside: 200 * time.Millisecond, standing: 500 * time.Millisecond, goodbye: 200 * time.Millisecond,
 }
 
 // asked is one request as a test's server sees it.

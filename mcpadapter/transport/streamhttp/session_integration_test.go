@@ -168,6 +168,29 @@ func TestStandingStreamTouchesNoCall(t *testing.T) {
 	}
 }
 
+// A server asks its questions over the standing stream: no request comes before
+// it is open.
+func TestRequestsFollowTheStandingStream(t *testing.T) {
+	t.Parallel()
+	var open atomic.Bool
+	r := newRig(t, func(a *asked) bool {
+		switch {
+		case a.r.Method == http.MethodGet:
+			time.Sleep(50 * time.Millisecond) // as a server that is slow to see it
+			open.Store(true)
+			a.events("")
+			a.wait()
+			return true
+		case a.Meth == "tools/call" && !open.Load():
+			t.Error("a call came before the stream was open")
+		}
+		return false
+	}, nil)
+	r.handshake()
+	r.call(2)
+	r.wantAnswer(2)
+}
+
 func openThen(a *asked, n int64, status int) {
 	switch {
 	case n == 1:

@@ -1,10 +1,12 @@
 package streamhttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
@@ -20,6 +22,7 @@ type standing struct {
 	lastEvent string
 	retry     time.Duration
 	opened    bool // it was open once
+	settle    func()
 }
 
 // openStanding starts the stream, once.
@@ -28,9 +31,30 @@ func (c *Conn) openStanding(revision string) {
 	again := c.standing
 	c.standing, c.revision = true, revision
 	s := &standing{c: c, revision: revision, session: c.session}
+	if !again {
+		stood := make(chan struct{})
+		c.stood, s.settle = stood, sync.OnceFunc(func() { close(stood) })
+	}
 	c.mu.Unlock()
 	if !again {
+		time.AfterFunc(c.timing.standing, s.settle)
 		c.spawn(s.run)
+	}
+}
+
+// awaitStanding holds a request back while the standing stream is first being
+// opened, at most timing.standing: a server asks its questions over it, and
+// those that find it closed are lost on many servers, and with them the call.
+func (c *Conn) awaitStanding(ctx context.Context) {
+	c.mu.Lock()
+	stood := c.stood
+	c.mu.Unlock()
+	if stood == nil {
+		return
+	}
+	select {
+	case <-stood:
+	case <-ctx.Done():
 	}
 }
 
@@ -62,6 +86,7 @@ func (s *standing) run() {
 func (s *standing) open() (wait time.Duration, again bool) {
 	c := s.c
 	resp, err := c.client.Do(c.ctx, httpguard.Request{Method: http.MethodGet, Header: streamHeader(s.revision, s.session, s.lastEvent)})
+	s.settle()
 	if err != nil {
 		if asExchange(err) == nil {
 			c.remark("the server's stream of notifications is not used: " + err.Error())
