@@ -237,9 +237,24 @@ func TestHostileTextNeverReachesTheTerminal(t *testing.T) {
 			x.WaitFor(patience, "Bindings")
 			x.Type("jj", ptytest.Enter, "G", ptytest.F3)
 			x.WaitFor(patience, "Catalog")
-			escape := func() { // an escape key is told from a sequence by the pause after it
-				x.Type(ptytest.Escape)
-				time.Sleep(100 * time.Millisecond)
+			// What a key opens comes from a command, behind the keys that follow: it
+			// is waited for, and closed until it is gone. An escape key is told from
+			// a sequence by the pause after it.
+			overlay := func() bool { return strings.Contains(x.Screen(), "esc close") }
+			escape := func() {
+				for range 20 {
+					if overlay() {
+						break
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+				for deadline := time.Now().Add(patience); ; {
+					x.Type(ptytest.Escape)
+					time.Sleep(100 * time.Millisecond)
+					if !overlay() || time.Now().After(deadline) {
+						return
+					}
+				}
 			}
 			x.Type(ptytest.Enter, "jj")
 			escape()
@@ -260,15 +275,7 @@ func TestHostileTextNeverReachesTheTerminal(t *testing.T) {
 			x.Type("L", ptytest.Enter)
 			escape()
 			x.Type("E")
-			// What a key opened may come after the escape that was to close it.
-			for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-				x.Type(ptytest.F7)
-				time.Sleep(200 * time.Millisecond)
-				if strings.Contains(x.Screen(), "stderr and logs") {
-					break
-				}
-				escape()
-			}
+			x.Type(ptytest.F7)
 			x.WaitFor(patience, "stderr and logs")
 			x.Resize(100, 30)
 			x.Resize(size[0], size[1])
