@@ -238,23 +238,20 @@ func TestHostileTextNeverReachesTheTerminal(t *testing.T) {
 			x.Type("jj", ptytest.Enter, "G", ptytest.F3)
 			x.WaitFor(patience, "Catalog")
 			// What a key opens comes from a command, behind the keys that follow: it
-			// is waited for, and closed until it is gone. An escape key is told from
-			// a sequence by the pause after it.
-			overlay := func() bool { return strings.Contains(x.Screen(), "esc close") }
-			escape := func() {
-				for range 20 {
-					if overlay() {
-						break
-					}
-					time.Sleep(50 * time.Millisecond)
-				}
-				for deadline := time.Now().Add(patience); ; {
-					x.Type(ptytest.Escape)
-					time.Sleep(100 * time.Millisecond)
-					if !overlay() || time.Now().After(deadline) {
+			// is waited for, closed once, and seen to be gone. An escape key is told
+			// from a sequence by the pause after it.
+			overlay := func(shown bool, patience time.Duration) {
+				for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+					if strings.Contains(x.Screen(), "esc close") == shown {
 						return
 					}
 				}
+			}
+			escape := func() {
+				overlay(true, 2*time.Second)
+				x.Type(ptytest.Escape)
+				time.Sleep(100 * time.Millisecond)
+				overlay(false, patience)
 			}
 			x.Type(ptytest.Enter, "jj")
 			escape()
