@@ -114,7 +114,7 @@ func prompted(t *testing.T, home, text string, change func(*compose.Options)) (e
 		t.Fatal(err)
 	}
 	if err = a.Start(t.Context()); err == nil {
-		err = headless.Run(t.Context(), headless.Options{Script: script, Session: a.Session, Port: a.Port, Reader: a.Port, Define: a.Port.Define, Answers: opt.Answers})
+		err = headless.Run(t.Context(), headless.Options{Script: script, Session: a.Session, Port: a.Port, Reader: a.Port, Define: a.Port.Define, Settle: a.Port.Settle, Answers: opt.Answers})
 	}
 	if closing := a.Session.Close(t.Context(), session.CloseInfo{Reason: "test"}); closing != nil {
 		t.Error(closing)

@@ -246,6 +246,9 @@ func (p *Port) record(ctx context.Context, by string, kind integration.Op, name 
 	return p.app.Session.RecordLedger(ctx, draft)
 }
 
+// Settle brings idle loops up to date with what the bindings serve now.
+func (p *Port) Settle(ctx context.Context) error { return p.app.installNow(ctx) }
+
 // installNow brings idle loops up to date before a change is reported done;
 // running ones follow when their turn ends.
 func (a *App) installNow(ctx context.Context) error {

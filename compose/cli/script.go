@@ -40,7 +40,7 @@ func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Scr
 	var out texts
 	err = c.withApp(ctx, opt, f.Ephemeral, func(ctx context.Context, a *compose.App) error {
 		return headless.Run(ctx, headless.Options{
-			Script: script, Session: a.Session, Port: a.Port, Reader: a.Port, Define: a.Port.Define,
+			Script: script, Session: a.Session, Port: a.Port, Reader: a.Port, Define: a.Port.Define, Settle: a.Port.Settle,
 			Answers: set, Scripted: opt.Scripted, Text: c.text(&out),
 		})
 	})

@@ -28,6 +28,8 @@ type Options struct {
 	Reader  integration.Reader
 	// Define adds or replaces a binding from a whole definition.
 	Define func(ctx context.Context, op integration.Op, s config.Server, by string) error
+	// Settle brings idle loops up to date with what the bindings serve.
+	Settle func(ctx context.Context) error
 	// Answers are the run's prepared answers; Scripted its model, or nil.
 	Answers  *answers.Set
 	Scripted *scripted.Client

@@ -149,7 +149,8 @@ func (r *Runner) wait(ctx context.Context, s Step) (*Result, error) {
 	for {
 		b, ok := find(r.opt.Port.Bindings(), s.Binding)
 		if ok && (s.State == "" || string(b.State) == s.State) && b.Generation >= s.Generation {
-			return done(nil)
+			// What a binding serves reaches the loops a moment after its state.
+			return done(r.opt.Settle(ctx))
 		}
 		select {
 		case <-tick.C:
