@@ -77,6 +77,15 @@ type Coverage struct {
 type Usage struct {
 	Input  int `json:"input,omitempty"`
 	Output int `json:"output,omitempty"`
+	// Of Input, what a cache served and what was written to one; of Output, what
+	// was reasoning.
+	CacheRead  int `json:"cache_read,omitempty"`
+	CacheWrite int `json:"cache_write,omitempty"`
+	Reasoning  int `json:"reasoning,omitempty"`
+	// CostMicro is the price in millionths of Currency by the configured price
+	// list; both are empty where no price is known.
+	CostMicro int64  `json:"cost_micro,omitempty"`
+	Currency  string `json:"currency,omitempty"`
 }
 
 // Decision is the journaled resolution of a call.
@@ -105,6 +114,12 @@ type (
 		Mode    string `json:"mode"` // "interactive" or "headless"
 		Title   string `json:"title,omitempty"`
 		Journal string `json:"journal"` // "sqlite" or "memory"
+		// Parent and ParentSeq of a fork: its history begins with the parent's
+		// records up to that one.
+		Parent    string `json:"parent,omitempty"`
+		ParentSeq uint64 `json:"parent_seq,omitempty"`
+		// Fingerprint is what the session was configured with (see Fingerprint).
+		Fingerprint Fingerprint `json:"fingerprint,omitempty"`
 	}
 	// SessionClosed is the last event of a session.
 	SessionClosed struct {
@@ -118,6 +133,14 @@ type (
 	LoopStarted struct {
 		Header
 		Model string `json:"model"`
+		// Of a delegate: the loop that started it, the call that did, and how many
+		// delegates deep it is. The loop's own id names the whole chain, from the
+		// outermost: "main/reviewer-1".
+		Parent string `json:"parent,omitempty"`
+		Call   string `json:"call,omitempty"`
+		Depth  int    `json:"depth,omitempty"`
+		// Agent is the configured loop that a delegate is an instance of.
+		Agent string `json:"agent,omitempty"`
 	}
 	// LoopIdle says that a loop waits for input: an idle boundary.
 	LoopIdle struct{ Header }

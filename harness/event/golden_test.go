@@ -104,6 +104,16 @@ func samples() map[Type]Event {
 		&BindingLog{Binding: "demo", Level: "info", Logger: "x", Data: json.RawMessage(`{"m":"hi"}`)},
 		&BindingTrace{Binding: "demo", Sent: true, Data: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), Bytes: 40, Cut: true},
 		&ResourceUpdated{Binding: "demo", URI: "demo://clock"},
+		&SessionRestored{
+			App: "looprig 0.1.0", Mode: "interactive", Turns: 3, Messages: 12, Indeterminate: []string{"c7"}, Reinstalled: 1, Withdrawn: 1, Unfinished: true,
+			Fingerprint: Fingerprint{{Field: "policy", Value: "sha256:44", Severity: SeverityBreak}},
+		},
+		&ConfigDrift{Fields: []DriftField{{Field: "policy", Was: "sha256:44", Is: "sha256:55", Severity: SeverityBreak}}, Decision: "accepted", By: "person:tester"},
+		&HistoryCompacted{Replaced: 20, Kept: 6, Before: 90000, After: 8000, Summary: "They added numbers.", Usage: Usage{Input: 90000, Output: 300}, Cause: "limit"},
+		&ModelChanged{From: "operator", To: "anthropic/x", By: "person:tester"},
+		&GrantChanged{
+			Op: "given", Scope: "always", ID: "gr1", Tool: "mcp:demo:add", ToolDigest: "sha256:aa", Rule: "default", When: ".a < 10", By: "person:tester",
+		},
 	}
 	out := map[Type]Event{}
 	for i, e := range list {

@@ -4,6 +4,11 @@ package event
 const (
 	TypeSessionStarted      Type = "session.started"
 	TypeSessionClosed       Type = "session.closed"
+	TypeSessionRestored     Type = "session.restored"
+	TypeConfigDrift         Type = "config.drift"
+	TypeHistoryCompacted    Type = "history.compacted"
+	TypeModelChanged        Type = "model.changed"
+	TypeGrantChanged        Type = "grant.changed"
 	TypeLoopStarted         Type = "loop.started"
 	TypeLoopIdle            Type = "loop.idle"
 	TypeLoopClosed          Type = "loop.closed"
@@ -51,6 +56,11 @@ type class struct {
 var classes = map[Type]class{
 	TypeSessionStarted:      {true, func() Event { return new(SessionStarted) }},
 	TypeSessionClosed:       {true, func() Event { return new(SessionClosed) }},
+	TypeSessionRestored:     {true, func() Event { return new(SessionRestored) }},
+	TypeConfigDrift:         {true, func() Event { return new(ConfigDrift) }},
+	TypeHistoryCompacted:    {true, func() Event { return new(HistoryCompacted) }},
+	TypeModelChanged:        {true, func() Event { return new(ModelChanged) }},
+	TypeGrantChanged:        {true, func() Event { return new(GrantChanged) }},
 	TypeLoopStarted:         {true, func() Event { return new(LoopStarted) }},
 	TypeLoopIdle:            {true, func() Event { return new(LoopIdle) }},
 	TypeLoopClosed:          {true, func() Event { return new(LoopClosed) }},
@@ -96,6 +106,16 @@ func TypeOf(e Event) Type {
 		return TypeSessionStarted
 	case *SessionClosed:
 		return TypeSessionClosed
+	case *SessionRestored:
+		return TypeSessionRestored
+	case *ConfigDrift:
+		return TypeConfigDrift
+	case *HistoryCompacted:
+		return TypeHistoryCompacted
+	case *ModelChanged:
+		return TypeModelChanged
+	case *GrantChanged:
+		return TypeGrantChanged
 	case *LoopStarted:
 		return TypeLoopStarted
 	case *LoopIdle:

@@ -59,12 +59,31 @@ type Meta struct {
 	Turns   int       `json:"turns"`
 	// Closed says that the last record is session.closed.
 	Closed bool `json:"closed"`
+	// Parent is the session that this one was forked from, ParentSeq the last of
+	// the parent's records that belong to its history. "" and 0 for others.
+	Parent    string `json:"parent,omitempty"`
+	ParentSeq uint64 `json:"parent_seq,omitempty"`
+	// Open names the living holder of the session's lease, "" for none.
+	Open string `json:"open,omitempty"`
+}
+
+// Snapshot is what a session's records up to Seq amount to, as its owner encodes
+// it. It is a cache: the records alone decide, and a snapshot that is missing,
+// damaged or of another Version is made again from them.
+type Snapshot struct {
+	Session string
+	Seq     uint64
+	Version int
+	Body    []byte
 }
 
 // Query selects sessions, newest first.
 type Query struct {
 	// Prefix of the session id, or "".
 	Prefix string
+	// Text, when set, must occur in the session's title, in what was said or in
+	// the name of a tool that was called, whatever the case of its letters.
+	Text string
 	// Limit is the most that is returned; 0 means DefaultListLimit.
 	Limit int
 }
@@ -101,6 +120,21 @@ type Store interface {
 	// Blob returns a stored body.
 	Blob(ctx context.Context, digest string) (Blob, error)
 	List(ctx context.Context, q Query) ([]Meta, error)
+	// Watch is Read that goes on with the records that are appended, by any
+	// process, until ctx ends (whose error it then yields) or session.closed was
+	// yielded.
+	Watch(ctx context.Context, session string, from uint64) iter.Seq2[Record, error]
+	// Delete removes a session with its records, its snapshot and the blobs that
+	// nothing else refers to, so that their bytes are gone from the files. The
+	// ledger keeps its entries. It fails with ErrLeased while a living holder has
+	// the session and with ErrForked while another session builds on it.
+	Delete(ctx context.Context, session string) error
+	// SaveSnapshot replaces the session's snapshot. It fails with ErrFenced when
+	// the lease is lost and with ErrConflict when Seq is not in the journal.
+	SaveSnapshot(ctx context.Context, lease Lease, s Snapshot) error
+	// Snapshot returns the session's snapshot; ok is false where there is none
+	// that is whole.
+	Snapshot(ctx context.Context, session string) (s Snapshot, ok bool, err error)
 	Close() error
 }
 
@@ -112,6 +146,7 @@ var (
 	ErrLeased   = errors.New("session is open in another process")
 	ErrFenced   = errors.New("journal: the lease was lost")
 	ErrClosed   = errors.New("journal: store is closed")
+	ErrForked   = errors.New("another session was forked from it")
 )
 
 // LatchedError says that an earlier write failed: nothing more is appended

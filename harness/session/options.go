@@ -43,6 +43,9 @@ type Options struct {
 	// When it returns false the gate closes as refused by policy with the
 	// detail no_interactive_gate. It must return soon after ctx ends.
 	Answer func(ctx context.Context, env gate.Envelope) (gate.Response, bool)
+	// Grants keeps the grants that outlive the session. Without it "always" is not
+	// offered.
+	Grants policy.GrantStore
 	// Crash is told of a panic on one of the session's own goroutines. Nil
 	// lets the panic end the process.
 	Crash func(reason any, stack []byte)

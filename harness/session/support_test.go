@@ -41,12 +41,35 @@ type memoryStore struct {
 	renewed  int
 	renewErr error
 	released bool
+	snapshot *journal.Snapshot
 }
 
 var _ journal.Store = (*memoryStore)(nil)
 
 func (m *memoryStore) Create(_ context.Context, meta journal.Meta, holder string) (journal.Lease, error) {
 	return journal.Lease{Session: meta.Session, Holder: holder, Token: 1}, nil
+}
+
+func (m *memoryStore) Watch(ctx context.Context, session string, from uint64) iter.Seq2[journal.Record, error] {
+	return m.Read(ctx, session, from)
+}
+
+func (m *memoryStore) Delete(context.Context, string) error { return journal.ErrLeased }
+
+func (m *memoryStore) SaveSnapshot(_ context.Context, _ journal.Lease, s journal.Snapshot) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshot = &s
+	return nil
+}
+
+func (m *memoryStore) Snapshot(context.Context, string) (journal.Snapshot, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.snapshot == nil {
+		return journal.Snapshot{}, false, nil
+	}
+	return *m.snapshot, true, nil
 }
 
 func (m *memoryStore) Acquire(context.Context, string, string, time.Duration) (journal.Lease, error) {

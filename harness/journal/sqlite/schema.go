@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	driver "modernc.org/sqlite"
@@ -15,7 +16,7 @@ import (
 
 // schemaVersion is kept in user_version; applicationID marks the file as ours.
 const (
-	schemaVersion = 1
+	schemaVersion = 2
 	applicationID = 0x6c707267 // "lprg"
 )
 
@@ -43,6 +44,24 @@ CREATE TABLE ledger (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body BLOB NOT 
 CREATE TABLE blobs (digest TEXT PRIMARY KEY, mime TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
 `
 
+// schema2 is what version 2 adds: forks, snapshots, standing grants, the salts of
+// the ledger's commitments, and facts about the home (its id).
+const schema2 = `
+ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN parent_seq INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE snapshots (session TEXT PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, sum INTEGER NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE grants (
+  id TEXT PRIMARY KEY, created INTEGER NOT NULL, identity TEXT NOT NULL, digest TEXT NOT NULL, rule TEXT NOT NULL,
+  predicate TEXT NOT NULL DEFAULT '', by TEXT NOT NULL, session TEXT NOT NULL DEFAULT '',
+  UNIQUE (identity, digest, rule, predicate)
+) WITHOUT ROWID;
+CREATE TABLE salts (entry INTEGER NOT NULL, field TEXT NOT NULL, salt BLOB NOT NULL, PRIMARY KEY (entry, field)) WITHOUT ROWID;
+CREATE TABLE home (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+`
+
+// steps bring a database from each version to the next.
+var steps = []string{schema, schema2}
+
 // migrate brings an empty file to the current schema. Reading the version
 // inside the immediate transaction keeps two first starts apart.
 func migrate(ctx context.Context, db *sql.DB) (err error) {
@@ -62,18 +81,16 @@ func migrate(ctx context.Context, db *sql.DB) (err error) {
 	if err != nil {
 		return err
 	}
-	switch v {
-	case schemaVersion:
+	switch {
+	case v == schemaVersion:
 		return tx.Commit()
-	case 0:
-	default:
+	case v < 0 || v > schemaVersion:
 		return &VersionError{Have: v, Want: schemaVersion}
 	}
-	for _, stmt := range []string{
-		schema,
+	for _, stmt := range append(slices.Clone(steps[v:]),
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
-	} {
+	) {
 		if _, err := tx.ExecContext(ctx, stmt); err != nil {
 			return err
 		}
