@@ -259,7 +259,7 @@ func TestTerminalEndpointComesBack(t *testing.T) {
 			x.see("fixture://one")
 			x.Type("s")
 			x.see("changes of", "are reported")
-			x.escape()
+			x.leave()
 			x.line("/call fx touch {}")
 			x.see("resource changed: ")
 

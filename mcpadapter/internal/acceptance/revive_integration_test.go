@@ -73,7 +73,7 @@ func TestTerminalNothingIsRevivedByAnEdit(t *testing.T) {
 	}
 	x.Type("e")
 	x.see("off: disable done")
-	x.escape()
+	x.leave()
 	before := [3]int{off.requests(), refused.requests(), int(tried.Load())}
 	if before[2] == 0 || before[1] != 0 || len(w.log("kid")) != 0 {
 		t.Errorf("requests %v, process %d", before, len(w.log("kid")))

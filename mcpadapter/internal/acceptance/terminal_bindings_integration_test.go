@@ -61,7 +61,7 @@ func TestTerminalBindings(t *testing.T) {
 			if got := w.configured()["fx"]; !slices.Equal(got, basic[1:]) {
 				t.Errorf("mcp.json has fx with %q", got)
 			}
-			x.escape()
+			x.leave()
 			x.line(`/call fx alpha {"n":1}`)
 			x.see(`{"n":1}`, "✔ ok", "fx ▸ alpha")
 
@@ -86,7 +86,7 @@ func TestTerminalBindings(t *testing.T) {
 				t.Errorf("a change for this session only was saved:\n%s", after)
 			}
 			w.await("the old server's end", killWait, func() bool { return len(alive(w.log("fx").PIDs())) == 0 })
-			x.escape()
+			x.leave()
 			x.line(`/call fx lookup {"key":"found me"}`)
 			x.see("fx ▸ lookup", "found me", "✔ ok")
 
@@ -106,7 +106,7 @@ func TestTerminalBindings(t *testing.T) {
 				t.Errorf("mcp.json still has fx:\n%s", w.homeFile("mcp.json"))
 			}
 			w.await("the removed server's end", killWait, func() bool { return len(alive(w.log("fx2").PIDs())) == 0 })
-			x.escape()
+			x.leave()
 			x.line(`/call fx lookup {"key":"again"}`)
 			x.Until(patience, "a refusal", func(s string) bool { return strings.Contains(s, "no tool") || strings.Contains(s, "unavailable") })
 			x.quit()

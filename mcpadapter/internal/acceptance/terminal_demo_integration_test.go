@@ -55,7 +55,7 @@ func TestTerminalDemo(t *testing.T) {
 			x.see("○ disabled", "disable done")
 			x.Type("e")
 			x.see("● ready", "enable done")
-			x.escape()
+			x.leave()
 			x.line("/call demo echo")
 			x.see("call · demo echo")
 			x.Type("back again", ptytest.CtrlS)

@@ -93,13 +93,19 @@ func (x *terminal) gate(texts ...string) string {
 	return x.see(texts...)
 }
 
-// escape presses the escape key alone.
-func (x *terminal) escape() {
+// escape presses the escape key alone, and waits until what it leaves has gone.
+func (x *terminal) escape(gone ...string) {
 	x.t.Helper()
 	time.Sleep(apart)
 	x.Type(ptytest.Escape)
 	time.Sleep(apart)
+	for _, text := range gone {
+		x.unsee(text)
+	}
 }
+
+// leave goes back from a screen.
+func (x *terminal) leave() { x.t.Helper(); x.escape("esc back") }
 
 // seen remembers the processes below looprig.
 func (x *terminal) seen() []int {
