@@ -166,6 +166,8 @@ type (
 		Input    string `json:"input"`
 		Text     string `json:"text"`
 		Position int    `json:"position"`
+		// Kind is "call" for an operator's call, "" for text to the model.
+		Kind string `json:"kind,omitempty"`
 	}
 )
 
@@ -246,6 +248,8 @@ type (
 		Args       json.RawMessage `json:"args"`
 		ArgsDigest string          `json:"args_digest"`
 		Decision   Decision        `json:"decision"`
+		// Pinned says that the binding's launch or address was accepted.
+		Pinned bool `json:"pinned,omitempty"`
 	}
 	// ToolCompleted is a call's outcome, also of calls that were never sent.
 	ToolCompleted struct {
@@ -262,6 +266,8 @@ type (
 		Content           []content.Block `json:"content"`
 		Structured        json.RawMessage `json:"structured,omitempty"`
 		StructuredInvalid string          `json:"structured_invalid,omitempty"`
+		// Args of a call that was not started, where preparing had changed them.
+		Args json.RawMessage `json:"args,omitempty"`
 		// Withheld counts what of the result the model was not given; all of it is
 		// in Content, Structured and the bodies that they refer to.
 		Withheld   *Withheld `json:"withheld,omitempty"`

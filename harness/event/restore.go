@@ -54,6 +54,8 @@ type (
 		// Reinstalled and Withdrawn count the gates that were open.
 		Reinstalled int `json:"reinstalled,omitempty"`
 		Withdrawn   int `json:"withdrawn,omitempty"`
+		// Held are the inputs that were queued: they are not run by themselves.
+		Held []string `json:"held,omitempty"`
 		// Unfinished says that the journal did not end with session.closed.
 		Unfinished bool `json:"unfinished,omitempty"`
 		// Fingerprint that the session goes on with.

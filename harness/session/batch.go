@@ -104,6 +104,7 @@ func predecessors(batch []*call, ended []chan struct{}, i int) []chan struct{} {
 
 // permit asks about calls in one gate and settles each.
 func (t *turn) permit(asking []*call) {
+	asking = t.settleFromBefore(asking)
 	if len(asking) == 0 {
 		return
 	}

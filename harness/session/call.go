@@ -34,6 +34,7 @@ type call struct {
 	args     []byte // a copy of the exact bytes that were decided on
 	pol      policy.Decision
 	started  bool // the intent is durable
+	again    bool // its tool.requested is from before a restart
 	prompt   string
 	gated    time.Duration
 	reports  *progress // from the sending on
@@ -74,6 +75,10 @@ func (c *call) identity() string {
 // request records that the call was asked for.
 func (c *call) request() error {
 	c.began = c.t.s.o.Clock.Now()
+	if c.again {
+		c.result = CallResult{ID: c.id, Tool: c.def.Identity, ModelName: c.name, Args: c.asked}
+		return nil
+	}
 	c.result = CallResult{ID: c.id, Tool: c.def.Identity, ModelName: c.name, Args: c.asked}
 	c.t.s.count.add(func(k *event.Coverage) { k.Calls++ })
 	return c.t.s.hub.emit(nil, &event.ToolRequested{
@@ -193,7 +198,7 @@ func (c *call) asks() bool { return !c.over && c.pol.Verdict == policy.Ask }
 // refuse ends a call of which nothing was sent. detail is a closed code.
 func (c *call) refuse(o tool.Outcome, reason, detail string) {
 	if c.result.Decision.Verdict == "" {
-		c.result.Decision = event.Decision{Verdict: string(policy.Deny), Rule: "none", ToolDigest: c.def.Digest}
+		c.result.Decision = event.Decision{Verdict: string(policy.Deny), Rule: ruleNone, ToolDigest: c.def.Digest}
 	}
 	c.finish(tool.Result{Outcome: o, Reason: reason, Class: detail})
 }
@@ -236,7 +241,7 @@ func (c *call) intend() error {
 	err := c.t.s.hub.append([]ledger.Draft{d}, &event.ToolStarted{
 		Header: c.t.head(), Step: c.t.steps, Call: c.id, Tool: c.identity(), ModelName: c.name,
 		Binding: c.def.Identity.Binding, Generation: c.def.Generation, Args: c.args,
-		ArgsDigest: d.ArgsDigest, Decision: c.result.Decision,
+		ArgsDigest: d.ArgsDigest, Decision: c.result.Decision, Pinned: c.pinned(),
 	})
 	if err != nil {
 		return err
@@ -244,11 +249,16 @@ func (c *call) intend() error {
 	c.started = true
 	c.t.s.count.add(func(k *event.Coverage) {
 		k.Ledgered++
-		if c.def.Pin != "" && (c.def.Trust == tool.TrustAccepted || c.def.Trust == tool.TrustOnce) {
+		if c.pinned() {
 			k.Pinned++
 		}
 	})
 	return nil
+}
+
+// pinned says that somebody accepted what serves the call.
+func (c *call) pinned() bool {
+	return c.def.Pin != "" && (c.def.Trust == tool.TrustAccepted || c.def.Trust == tool.TrustOnce)
 }
 
 // draft is what both of the call's ledger entries say.

@@ -44,6 +44,7 @@ type hub struct {
 	flush     *time.Timer   // makes the queue due; nil while none runs
 	wake      chan struct{} // capacity 1: the writer has something to do
 	renew     chan struct{} // capacity 1: the lease is due
+	snapshot  chan struct{} // capacity 1: a snapshot is due
 	closing   bool
 	err       *JournalError
 	subs      map[*Subscription]struct{}
@@ -65,7 +66,13 @@ type request struct {
 }
 
 func newHub(id string, o Options, lease journal.Lease, crash func(func())) *hub {
+	return newHubAfter(0, id, o, lease, crash)
+}
+
+// newHubAfter makes the hub of a journal that has records up to last.
+func newHubAfter(last uint64, id string, o Options, lease journal.Lease, crash func(func())) *hub {
 	h := &hub{
+		seq: last, delivered: last, snapshot: make(chan struct{}, 1),
 		session: id, store: o.Store, lease: lease, clock: o.Clock, limits: o.Limits, crash: crash,
 		wake: make(chan struct{}, 1), renew: make(chan struct{}, 1),
 		subs: map[*Subscription]struct{}{}, done: make(chan struct{}),
@@ -261,6 +268,9 @@ func (h *hub) commit(reqs []*request) {
 	if _, err := h.store.Append(ctx, h.lease, batch); err != nil {
 		answer(kept, h.latch(err))
 		return
+	}
+	if before := h.seq / SnapshotEvery; (h.seq+uint64(len(out)))/SnapshotEvery > before {
+		h.dueSnapshot()
 	}
 	h.seq += uint64(len(out))
 	h.deliver(out)

@@ -35,9 +35,12 @@ type loop struct {
 	history []content.Message
 	waiting []chan struct{} // for the loop to be idle with an empty queue
 	tools   toolbox
-	looked  []openedTool    // deferred tools whose schemas the model has
-	told    map[string]bool // withheld tools that a notice was given for; the running turn's
-	closing string          // the reason, once the loop is to close
+	looked  []openedTool                         // deferred tools whose schemas the model has
+	told    map[string]bool                      // withheld tools that a notice was given for; the running turn's
+	parked  *restoredTurn                        // the running turn waits, since a restart, for its answer and its tools
+	looking []string                             // tools whose schemas were asked for before a restart
+	before  map[string][]event.BindingGeneration // the toolsets from before a restart, until compared
+	closing string                               // the reason, once the loop is to close
 	over    bool
 }
 
@@ -153,7 +156,7 @@ func (l *loop) accept(in *input) (Ticket, error) {
 		return Ticket{}, &LimitError{What: "queued inputs", Limit: l.s.o.Limits.QueuedInputs}
 	}
 	err := l.s.hub.emit(nil, &event.InputQueued{
-		Header: l.head(), Input: in.id, Text: in.text(), Position: len(l.queue) + 1,
+		Header: l.head(), Input: in.id, Text: in.text(), Position: len(l.queue) + 1, Kind: in.kind(),
 	})
 	if err != nil {
 		return Ticket{}, err
@@ -168,6 +171,14 @@ func (in *input) text() string {
 		return in.in.Text
 	}
 	return in.call.def.Identity.String() + " " + string(in.call.args)
+}
+
+// kind is "call" for an operator's call, else "".
+func (in *input) kind() string {
+	if in.call == nil {
+		return ""
+	}
+	return kindCall
 }
 
 // start begins a turn under the toolset that is installed now.

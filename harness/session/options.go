@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/model"
@@ -46,6 +47,12 @@ type Options struct {
 	// Grants keeps the grants that outlive the session. Without it "always" is not
 	// offered.
 	Grants policy.GrantStore
+	// Fingerprint is what the session depends on; it is kept, and compared when
+	// the session is restored.
+	Fingerprint event.Fingerprint
+	// Drift decides, in Restore, whether a session goes on under a fingerprint
+	// that is not its own. by names who decided. Nil refuses.
+	Drift func(ctx context.Context, e *ConfigMismatchError) (accept bool, by string)
 	// Crash is told of a panic on one of the session's own goroutines. Nil
 	// lets the panic end the process.
 	Crash func(reason any, stack []byte)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -39,6 +40,9 @@ func (c *call) finish(r tool.Result) {
 	if !c.started {
 		dec := c.result.Decision
 		e.Decision = &dec
+		if !bytes.Equal(c.result.Args, c.asked) {
+			e.Args = c.result.Args
+		}
 	}
 	if err := s.hub.emit([]ledger.Draft{d}, e); err != nil {
 		return

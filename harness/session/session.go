@@ -38,6 +38,9 @@ type Session struct {
 
 	turns, inputs, calls atomic.Uint64 // the last id of each
 
+	first uint64 // the first record of this process
+	held  heldInputs
+
 	mu      sync.Mutex
 	loops   []*loop
 	closing bool
@@ -72,12 +75,14 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	}
 	s := &Session{o: o, closed: make(chan struct{}), watch: watchers{all: map[*watcher]struct{}{}}}
 	s.ended, s.finish = context.WithCancel(context.Background())
+	s.first = 1
 	s.hub = newHub(o.ID, o, lease, s.guarded)
 	s.gates = s.newGates()
 	if err := s.begin(ctx); err != nil {
 		_ = s.Close(context.WithoutCancel(ctx), CloseInfo{ExitCode: 1, Reason: "error"})
 		return nil, err
 	}
+	s.spawn(s.keepSnapshots)
 	return s, nil
 }
 
@@ -92,6 +97,7 @@ func firstModel(loops []LoopConfig) string {
 func (s *Session) begin(ctx context.Context) error {
 	err := s.hub.append(nil, &event.SessionStarted{
 		App: s.o.App, Model: firstModel(s.o.Loops), Mode: s.o.Mode, Title: s.o.Title, Journal: s.o.StoreName,
+		Fingerprint: s.o.Fingerprint,
 	})
 	if err != nil {
 		return err

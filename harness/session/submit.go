@@ -21,6 +21,11 @@ func (s *Session) Submit(ctx context.Context, in Input) (Ticket, error) {
 // is full, a *tool.UnknownToolError for a call that names no tool, an
 // *ArgsError, a *JournalError, ErrNoOrigin, ErrEmptyInput or ErrClosed.
 func (s *Session) SubmitTo(ctx context.Context, loop string, in Input) (Ticket, error) {
+	return s.submit(ctx, loop, "", in)
+}
+
+// submit is SubmitTo for an input that may have its id already.
+func (s *Session) submit(ctx context.Context, loop, id string, in Input) (Ticket, error) {
 	l, err := s.find(loop)
 	if err != nil {
 		return Ticket{}, err
@@ -31,7 +36,10 @@ func (s *Session) SubmitTo(ctx context.Context, loop string, in Input) (Ticket, 
 	if err := s.Err(); err != nil {
 		return Ticket{}, err
 	}
-	x := &input{id: nextID("i", &s.inputs), in: in, fut: &future{done: make(chan struct{})}}
+	if id == "" {
+		id = nextID("i", &s.inputs)
+	}
+	x := &input{id: id, in: in, fut: &future{done: make(chan struct{})}}
 	var t Ticket
 	var taken error
 	err = l.do(ctx, func() {

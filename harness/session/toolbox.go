@@ -168,7 +168,9 @@ func (l *loop) adopt() {
 			Header: l.head(), Source: s.source, Generation: s.generation, Digest: set.Digest(),
 			Tools: len(s.defs), Deferred: len(deferredOf([]slot{s})), Bindings: bindings(s.defs),
 		})
+		l.compareWithBefore(s)
 	}
+	l.lookAgain(set)
 }
 
 // bindings tells which catalog generations a slot is made of.
@@ -211,7 +213,7 @@ func (s *Session) ReplaceExternalTools(ctx context.Context, loop, source string,
 			refused = ErrClosed
 			return
 		}
-		if refused = l.tools.put(l.id, next); refused == nil && l.running == nil {
+		if refused = l.tools.put(l.id, next); refused == nil && (l.running == nil || l.parked != nil) {
 			l.adopt()
 		}
 	})

@@ -28,6 +28,8 @@ type turn struct {
 	cancel    context.CancelCauseFunc
 	began     time.Time
 
+	restored *restoredTurn // of a turn that began before a restart
+
 	history []content.Message
 	opened  []openedTool
 	steps   int
@@ -102,9 +104,12 @@ func (t *turn) guarded() (text string, err error) {
 			err = &failure{CodeInternal, fmt.Sprintf("panic: %v", p)}
 		}
 	}()
-	kind, said := "user", t.in.in.Text
+	if t.restored != nil {
+		return t.resume()
+	}
+	kind, said := kindUser, t.in.in.Text
 	if t.in.call != nil {
-		kind, said = "call", t.in.text()
+		kind, said = kindCall, t.in.text()
 	}
 	err = t.s.hub.emit(nil, &event.TurnStarted{
 		Header: t.head(), Input: t.in.id, Origin: string(t.in.in.Origin.Kind), Kind: kind, Text: said, Toolset: t.set.Digest(),
@@ -121,6 +126,11 @@ func (t *turn) guarded() (text string, err error) {
 // converse runs steps until the model has no more calls.
 func (t *turn) converse() (string, error) {
 	t.history = append(t.history, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(t.in.in.Text)}})
+	return t.goOn()
+}
+
+// goOn asks the model until it has no more calls.
+func (t *turn) goOn() (string, error) {
 	for {
 		if err := t.mayGoOn(); err != nil {
 			return "", err
@@ -206,7 +216,11 @@ func (t *turn) operate() (string, error) {
 	}
 	t.steps = 1
 	c := t.operatorCall()
-	err := t.runBatch([]*call{c})
+	return t.operated(c, t.runBatch([]*call{c}))
+}
+
+// operated puts an operator's call on record for the model.
+func (t *turn) operated(c *call, err error) (string, error) {
 	t.calls = append(t.calls, c.result)
 	t.history = append(t.history, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(recordOf(c.result, t.s.o.Limits))}})
 	if err == nil && t.ctx.Err() != nil && c.result.Outcome == tool.Cancelled {
