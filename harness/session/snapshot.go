@@ -41,12 +41,21 @@ func (ld loader) empty(ctx context.Context) *past {
 
 // filled is whole, without a copy of what refers to nothing.
 func filled(ctx context.Context, store journal.Store, blocks []content.Block) ([]content.Block, error) {
+	apart := false
 	for _, b := range blocks {
-		if b.Blob != "" || len(b.Blocks) > 0 {
-			return whole(ctx, store, blocks)
+		apart = apart || b.Blob != "" || len(b.Blocks) > 0
+	}
+	if !apart {
+		return blocks, nil
+	}
+	out, err := whole(ctx, store, blocks)
+	for i := range out {
+		// The type that a body got for being stored apart is not the block's own.
+		if blocks[i].Blob != "" && (out[i].MIME == mimeText || out[i].MIME == mimeJSON) && out[i].Kind != content.KindResource {
+			out[i].MIME = ""
 		}
 	}
-	return blocks, nil
+	return out, err
 }
 
 // load reads what a session's records up to a sequence number amount to, all of
