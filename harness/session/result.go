@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,12 +41,30 @@ func (s *Session) Blob(ctx context.Context, id string) (journal.Blob, error) {
 // given: the event with the bodies that are stored apart in their blocks. It
 // fails with a *NoCallError, or with what the store says.
 func (s *Session) Result(ctx context.Context, call string) (*event.ToolCompleted, error) {
-	return readResult(ctx, s.o.Store, s.o.ID, call, max(s.hub.completedAt(call), 1))
+	if at := s.hub.completedAt(call); at > 0 {
+		return readResult(ctx, s.o.Store, s.o.ID, call, at)
+	}
+	return ReadResult(ctx, s.o.Store, s.o.ID, call)
 }
 
-// ReadResult is Session.Result for a session that need not be open here.
+// ReadResult is Session.Result for a session that need not be open here. The
+// calls of the sessions that it was forked from are its own.
 func ReadResult(ctx context.Context, store journal.Store, session, call string) (*event.ToolCompleted, error) {
-	return readResult(ctx, store, session, call, 1)
+	done, err := readResult(ctx, store, session, call, 1)
+	if _, none := errors.AsType[*NoCallError](err); !none {
+		return done, err
+	}
+	parts, err := Lineage(ctx, store, session)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts[:len(parts)-1] {
+		done, err := readResult(ctx, store, part.Session, call, 1)
+		if err == nil && done.Seq <= part.Upto {
+			return done, nil
+		}
+	}
+	return nil, &NoCallError{Call: call}
 }
 
 func readResult(ctx context.Context, store journal.Store, session, call string, from uint64) (*event.ToolCompleted, error) {
