@@ -40,6 +40,10 @@ type App struct {
 	client model.Client
 	models *models
 
+	// past is the session that the run goes on with, resumed its id.
+	past    *session.Past
+	resumed string
+
 	Session *session.Session
 	Manager *mcpadapter.Manager
 	Port    *Port
@@ -69,11 +73,16 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	if err := a.load(); err != nil {
 		return nil, err
 	}
+	if err := a.findPast(ctx); err != nil {
+		return nil, err
+	}
 	if err := a.chooseModel(ctx); err != nil {
 		return nil, err
 	}
-	if a.store, err = openStore(ctx, DBPath(a.home)); err != nil {
-		return nil, err
+	if a.store == nil {
+		if a.store, err = openStore(ctx, DBPath(a.home)); err != nil {
+			return nil, err
+		}
 	}
 	if a.pins, err = pin.Open(PinsPath(a.home)); err != nil {
 		return nil, exit.New(exit.Usage, "%w", err)
@@ -82,7 +91,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openSession(ctx); err != nil {
+	if err := a.openSession(ctx, entries); err != nil {
 		return nil, err
 	}
 	a.trust = newTrust(a)
@@ -160,7 +169,7 @@ func bindingsOf(entries []entry) []mcpadapter.Binding {
 	return out
 }
 
-func (a *App) openSession(ctx context.Context) error {
+func (a *App) openSession(ctx context.Context, entries []entry) error {
 	pol, err := a.policy()
 	if err != nil {
 		return err
@@ -183,6 +192,10 @@ func (a *App) openSession(ctx context.Context) error {
 			return err
 		}
 		opt.Loops = append(opt.Loops, session.LoopConfig{Name: l.Name, System: l.System, Model: client})
+	}
+	opt.Fingerprint = a.fingerprint(entries, opt.Loops)
+	if a.past != nil {
+		return a.restoreSession(ctx, opt)
 	}
 	if a.Session, err = session.Open(ctx, opt); err != nil {
 		return StoreFault(DBPath(a.home), fmt.Errorf("open the session: %w", err))

@@ -307,8 +307,11 @@ func errNoModel() error {
 func (a *App) chooseModel(ctx context.Context) error {
 	a.models = newModels(a.conf, a.opt)
 	a.client = operator.Client{}
-	var err error
+	past, err := a.pastModel()
 	switch {
+	case err != nil:
+	case past != "":
+		a.client, err = a.models.named(ctx, past)
 	case a.opt.Scripted != nil:
 		a.client = a.opt.Scripted
 	case !a.opt.FindModel && a.opt.Model == "":

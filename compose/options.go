@@ -64,6 +64,8 @@ type Options struct {
 	Tofu bool
 	// Strict treats every binding as required.
 	Strict bool
+	// Resume, when set, goes on with a session instead of beginning one.
+	Resume *Resume
 	// Drain, when set, is called by Close between the session's last event and
 	// the closing of the database, which subscribers may still be reading.
 	Drain func() error

@@ -24,7 +24,7 @@ type TerminalOptions struct {
 // RunTerminal shows the interface until the person quits. Servers start behind
 // it: the first frame waits for none of them. Afterwards the App is closed.
 func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, error) {
-	sub, err := a.Session.Subscribe(session.Filter{FromSeq: 1, Ephemeral: true})
+	sub, err := a.transcript(ctx)
 	if err != nil {
 		return tui.Result{}, errors.Join(exit.New(exit.Internal, "%w", err), a.Close(session.CloseInfo{ExitCode: 1, Reason: "error"}))
 	}

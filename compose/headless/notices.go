@@ -18,7 +18,7 @@ const maxNotices = 100
 // schema. A w that cannot be written ends it without a failure: the journal has
 // them all.
 func WriteNotices(s *session.Session, w io.Writer) (*Writer, error) {
-	sub, err := s.Subscribe(session.Filter{FromSeq: 1})
+	sub, err := s.Subscribe(session.Filter{FromSeq: s.FirstSeq()})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type taped[T any] struct {
 }
 
 func record(s *session.Session) (*tape, error) {
-	sub, err := s.Subscribe(session.Filter{FromSeq: 1})
+	sub, err := s.Subscribe(session.Filter{FromSeq: s.FirstSeq()})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type Writer struct {
 // w fails or events are lost, failed is called once, from the writer's
 // goroutine: nobody reads what the run would still say.
 func WriteEvents(s *session.Session, w io.Writer, ephemeral bool, failed func(error)) (*Writer, error) {
-	sub, err := s.Subscribe(session.Filter{FromSeq: 1, Ephemeral: ephemeral})
+	sub, err := s.Subscribe(session.Filter{FromSeq: s.FirstSeq(), Ephemeral: ephemeral})
 	if err != nil {
 		return nil, err
 	}

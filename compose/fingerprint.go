@@ -1,0 +1,116 @@
+package compose
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/session"
+)
+
+// literal stands for a value of an entry that is written out where a secret may
+// be: it is not part of any digest.
+const literal = "literal"
+
+// fingerprint is what the session depends on. It covers the files and the
+// servers of the run; rules of the command line and of a script are given for
+// the run at hand, and are not part of it.
+func (a *App) fingerprint(entries []entry, loops []session.LoopConfig) event.Fingerprint {
+	var f event.Fingerprint
+	add := func(severity event.Severity, field, value string) {
+		f = append(f, event.FingerprintField{Field: field, Value: value, Severity: severity})
+	}
+	for _, l := range loops {
+		add(event.SeverityWarn, session.ModelField(l.Name), l.Model.Info().Name)
+		add(event.SeverityWarn, "loops."+l.Name+".system", digestOf(l.System))
+	}
+	for _, l := range a.conf.Loops {
+		l.System, l.Model = "", ""
+		add(event.SeverityBreak, "loops."+l.Name+".delegation", digestOf(plain(l)))
+	}
+	add(event.SeverityBreak, "policy", digestOf(plain(a.conf.Policy)))
+	for _, e := range entries {
+		declared := declaredEntry(e.server)
+		add(event.SeverityWarn, "bindings."+e.server.Name, digestOf(declared))
+		if trust := trustOf(declared); len(trust) > 0 {
+			add(event.SeverityBreak, "bindings."+e.server.Name+".trust", digestOf(trust))
+		}
+	}
+	slices.SortFunc(f, func(x, y event.FingerprintField) int { return cmp.Compare(x.Field, y.Field) })
+	return f
+}
+
+// digestOf names a value by its canonical JSON: keys are sorted.
+func digestOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "unknown"
+	}
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// plain is a part of the configuration without the places in its file.
+func plain(v any) any {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	var out any
+	if json.Unmarshal(b, &out) != nil {
+		return nil
+	}
+	return withoutPlaces(out)
+}
+
+func withoutPlaces(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "Pos")
+		for k, x := range v {
+			v[k] = withoutPlaces(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = withoutPlaces(x)
+		}
+	}
+	return v
+}
+
+// declaredEntry is an entry as it is written, variables not expanded and without
+// what may be a secret.
+func declaredEntry(s config.Server) map[string]any {
+	var out map[string]any
+	if json.Unmarshal(s.Entry, &out) != nil || out == nil {
+		return map[string]any{"entry": string(s.Entry)}
+	}
+	for _, key := range []string{"env", "headers"} {
+		values, ok := out[key].(map[string]any)
+		if !ok {
+			continue
+		}
+		for name, v := range values {
+			if text, ok := v.(string); ok && !strings.Contains(text, "${") {
+				values[name] = literal
+			}
+		}
+	}
+	return out
+}
+
+// trustOf are the keys of an entry that say what a server may do unasked.
+func trustOf(entry map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, key := range []string{"trustAnnotations", "sampling", "capabilities", "elicitation", "sha256", "visibility", "roles", "scope", "loop"} {
+		if v, ok := entry[key]; ok {
+			out[key] = v
+		}
+	}
+	return out
+}
