@@ -67,6 +67,8 @@ func (m *model) event(r event.Record) tea.Cmd {
 		m.tr.Note(h.Time, h.Loop, transcript.Warn, "interrupted")
 	case *event.LoopIdle:
 		delete(m.turns, h.Loop)
+	case *event.SessionRestored:
+		m.tr.Note(h.Time, "", transcript.Info, restoredText(e))
 	case *event.ModelDelta:
 		m.tr.Delta(m.stamp(h), h.Loop, messageKey(h, e.Step), e.Kind, e.Text)
 	case *event.MessageCompleted:
@@ -75,6 +77,21 @@ func (m *model) event(r event.Record) tea.Cmd {
 		m.callEvent(r)
 	}
 	return nil
+}
+
+// restoredText marks where the session went on.
+func restoredText(e *event.SessionRestored) string {
+	text := fmt.Sprintf("the session goes on from here: %d turns before", e.Turns)
+	if n := len(e.Indeterminate); n > 0 {
+		text += fmt.Sprintf("; outcome unknown, not sent again: %s", strings.Join(e.Indeterminate, ", "))
+	}
+	if e.Reinstalled > 0 {
+		text += fmt.Sprintf("; %d questions are open again", e.Reinstalled)
+	}
+	if n := len(e.Held); n > 0 {
+		text += fmt.Sprintf("; %d queued inputs are kept and not run", n)
+	}
+	return text
 }
 
 // stamp is an event's time; ephemeral events may carry none.

@@ -39,6 +39,11 @@ func (c *command) root() *cobra.Command {
 	l.StringVarP(&f.Prompt, "prompt", "p", "", "one prompt as `TEXT` (- for stdin)")
 	l.StringVar(&f.Model, "model", "", "the model: operator, an entry of providers in config.yaml, or PROVIDER/MODEL")
 	l.StringVar(&f.Theme, "theme", "", "auto, light, dark, mono or contrast")
+	l.StringVar(&f.Resume, "resume", "", "go on with the session `ID` (its beginning is enough)")
+	l.BoolVar(&f.Continue, "continue", false, "go on with the session that was used last")
+	l.StringVar(&f.ForkTurn, "fork", "", "with --resume or --continue: go on with a copy, up to `TURN` (the last without one)")
+	l.Lookup("fork").NoOptDefVal = cli.LastTurn
+	l.BoolVar(&f.AcceptDrift, "accept-drift", false, "with --resume or --continue: go on although the configuration has changed, on record")
 	l.DurationVar(&f.Timeout, "timeout", 0, "end the run after this time, with exit code 8")
 	l.BoolVar(&f.Ephemeral, "include-ephemeral", false, "with --output json, the ephemeral events as well")
 	c.addRun(cmd)

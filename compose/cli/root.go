@@ -21,11 +21,22 @@ type RootOptions struct {
 	Theme     string
 	Timeout   time.Duration
 	Ephemeral bool
+	// Resume is a session's id or its beginning, Continue takes the one used last;
+	// Fork goes on with a copy up to a turn, "" for the last. AcceptDrift goes on
+	// under a configuration that has changed.
+	Resume      string
+	Continue    bool
+	Fork        bool
+	ForkTurn    string
+	AcceptDrift bool
 }
 
 // Root opens the interface, or runs a script without one.
 func (c *CLI) Root(ctx context.Context, f RootOptions) error {
 	if err := c.checkOutput(OutputText, OutputJSON); err != nil {
+		return err
+	}
+	if err := f.checkResume(); err != nil {
 		return err
 	}
 	if f.Headless || f.Script != "" || f.Prompt != "" {
@@ -48,6 +59,7 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 	}
 	opt := c.options(compose.ModeInteractive)
 	opt.Model, opt.FindModel = f.Model, true
+	opt.Resume = f.resume(c.askDrift)
 	a, err := compose.Open(ctx, opt)
 	if err != nil {
 		return err
@@ -57,7 +69,7 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 		Stdin: c.Stdin, Stdout: c.Stdout, Theme: f.Theme, NoColor: c.NoColor || noColor,
 	})
 	if err == nil {
-		fmt.Fprintf(c.Stdout, "session %s · looprig sessions show %s\n", a.Session.ID(), a.Session.ID())
+		fmt.Fprintf(c.Stdout, "session %s · looprig --resume %s\n", a.Session.ID(), a.Session.ID())
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
@@ -14,6 +15,20 @@ func summary(e event.Event) string {
 		return v.App + ", " + v.Mode + ", model " + v.Model
 	case *event.SessionClosed:
 		return fmt.Sprintf("exit code %d, %s; %d calls, %d outcomes, %d indeterminate", v.ExitCode, v.Reason, v.Coverage.Calls, v.Coverage.Outcomes, v.Coverage.Indeterminate)
+	case *event.SessionRestored:
+		return fmt.Sprintf("%s, %s, %d turns before; outcome unknown: %s; %d gates open again, %d withdrawn", v.App, v.Mode, v.Turns, orNone(v.Indeterminate), v.Reinstalled, v.Withdrawn)
+	case *event.ConfigDrift:
+		return fmt.Sprintf("%s by %s: %d fields", v.Decision, v.By, len(v.Fields))
+	case *event.HistoryCompacted:
+		return fmt.Sprintf("%d messages replaced, %d kept, %d → %d tokens", v.Replaced, v.Kept, v.Before, v.After)
+	case *event.ModelChanged:
+		return v.From + " → " + v.To + " by " + v.By
+	case *event.GrantChanged:
+		return v.Op + " " + v.Scope + " " + v.Tool + " by " + v.By
+	case *event.TurnInterrupted:
+		return v.Turn + ": by " + v.By
+	case *event.LoopClosed:
+		return v.Reason
 	case *event.ToolsetAdopted:
 		return fmt.Sprintf("%s generation %d, %d tools", v.Source, v.Generation, v.Tools)
 	case *event.TurnStarted:
@@ -52,6 +67,13 @@ func summary(e event.Event) string {
 		return fmt.Sprintf("line %d %t: %s %s", v.Line, v.OK, v.Expression, v.Reason)
 	}
 	return ""
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }
 
 func catalogSummary(c event.CatalogChange) string {

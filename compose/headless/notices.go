@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/session"
@@ -47,6 +48,11 @@ func noticeOf(e event.Event) string {
 			return ""
 		}
 		return subject(e.Binding, e.Text)
+	case *event.SessionRestored:
+		if len(e.Indeterminate) == 0 {
+			return ""
+		}
+		return "the session goes on; whether these calls had an effect is not known, and they are not sent again: " + strings.Join(e.Indeterminate, ", ")
 	case *event.ToolCompleted:
 		if e.StructuredInvalid == "" {
 			return ""

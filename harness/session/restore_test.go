@@ -84,7 +84,9 @@ func asText(t *testing.T, v any) string {
 
 // richTools are tools that end in every way.
 func richTools() []tool.Definition {
-	big := &fake{invoke: func(context.Context, tool.Call, json.RawMessage) tool.Result { return okResult(strings.Repeat("ä", 100<<10)) }}
+	big := &fake{invoke: func(context.Context, tool.Call, json.RawMessage) tool.Result {
+		return okResult(strings.Repeat("ä", 100<<10))
+	}}
 	broken := &fake{invoke: func(context.Context, tool.Call, json.RawMessage) tool.Result { panic("x") }}
 	sum := &fake{invoke: func(context.Context, tool.Call, json.RawMessage) tool.Result {
 		return tool.Result{Outcome: tool.OK, Structured: json.RawMessage(`{"sum":"<5>"}`), Sent: true}
