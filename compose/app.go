@@ -337,6 +337,10 @@ func (a *App) Start(ctx context.Context) error {
 			return exit.New(exit.Internal, "give loop %s its tools: %w", l.Name, err)
 		}
 	}
+	if a.opt.Mode == ModeHeadless && a.Resumed() {
+		// What goes on from before comes first.
+		_ = a.Session.WaitIdle(ctx)
+	}
 	return ctx.Err()
 }
 
