@@ -20,8 +20,8 @@ func (s *Store) Create(ctx context.Context, m journal.Meta, holder string) (jour
 			m.Created = now
 		}
 		res, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO sessions
-			(id, created, updated, title, mode, model, lease_holder, lease_token, lease_expires) VALUES (?,?,?,?,?,?,?,1,?)`,
-			m.Session, m.Created.UnixMicro(), now.UnixMicro(), m.Title, m.Mode, m.Model, holder, now.Add(LeaseTTL).UnixMicro())
+			(id, created, updated, title, mode, model, parent, parent_seq, lease_holder, lease_token, lease_expires) VALUES (?,?,?,?,?,?,?,?,?,1,?)`,
+			m.Session, m.Created.UnixMicro(), now.UnixMicro(), m.Title, m.Mode, m.Model, m.Parent, m.ParentSeq, holder, now.Add(LeaseTTL).UnixMicro())
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (s *Store) Acquire(ctx context.Context, session, holder string, ttl time.Du
 			return nil, err
 		}
 		now := s.now()
-		if cur != "" && cur != holder && micro(expires).After(now) {
+		if cur != holder && s.held(cur, expires) {
 			return nil, refuse(fmt.Errorf("%w: held by %s until %s", journal.ErrLeased, cur, micro(expires).Format(time.RFC3339)))
 		}
 		lease.Token = token + 1
@@ -67,6 +67,12 @@ func (s *Store) Renew(ctx context.Context, lease journal.Lease, ttl time.Duratio
 // Release implements journal.Store.
 func (s *Store) Release(ctx context.Context, lease journal.Lease) error {
 	return s.touch(ctx, lease, "", 0)
+}
+
+// held reports whether a lease keeps others out: it has a holder, has not run out,
+// and its holder is not known to be dead.
+func (s *Store) held(holder string, expires int64) bool {
+	return holder != "" && micro(expires).After(s.now()) && s.alive(holder)
 }
 
 func (s *Store) touch(ctx context.Context, lease journal.Lease, holder string, ttl time.Duration) error {

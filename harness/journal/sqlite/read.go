@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
-	"strings"
 
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/ledger"
@@ -28,55 +27,98 @@ func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2
 	}
 }
 
-func (s *Store) read(ctx context.Context, session string, from uint64, yield func(journal.Record) bool) (err error) {
+// readPage is how many records are read at a time. No transaction is open while
+// they are handed on, so that a slow reader holds up nobody.
+const readPage = 512
+
+const readRecords = "SELECT seq, type, time, coalesce(key,''), sum, line FROM records WHERE session=? AND seq>=?"
+
+func (s *Store) read(ctx context.Context, session string, from uint64, yield func(journal.Record) bool) error {
+	page := make([]journal.Record, 0, readPage)
+	for upto := uint64(0); ; {
+		last, err := s.readPage(ctx, session, from, &page)
+		if err != nil && len(page) == 0 {
+			return err
+		}
+		if upto == 0 {
+			upto = last // what is appended meanwhile is for the next reader
+		}
+		for i := range page {
+			if page[i].Seq > upto {
+				return nil
+			}
+			if !yield(page[i]) {
+				return nil
+			}
+			from = page[i].Seq + 1
+		}
+		if err != nil || from > upto {
+			return err
+		}
+	}
+}
+
+// readPage fills page with the records from a number on and returns the number of
+// the last of the session. What it could read before an error is in page too. One
+// transaction holds the count and the rows, so that appends that happen meanwhile
+// cannot look like missing records.
+func (s *Store) readPage(ctx context.Context, session string, from uint64, page *[]journal.Record) (last uint64, err error) {
+	*page = (*page)[:0]
 	where := "session " + session
-	// One snapshot for the count and the rows, so that appends that happen
-	// meanwhile cannot look like missing records.
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return classify(where, err)
+		return 0, classify(where, err)
 	}
 	defer func() { err = errors.Join(err, ignoreDone(tx.Rollback())) }()
-	var last uint64
 	err = tx.QueryRowContext(ctx, "SELECT last_seq FROM sessions WHERE id=?", session).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("%w: %s", journal.ErrNotFound, session)
+		return 0, fmt.Errorf("%w: %s", journal.ErrNotFound, session)
 	}
 	if err != nil {
-		return classify(where, err)
+		return 0, classify(where, err)
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT seq, type, time, coalesce(key,''), sum, line FROM records WHERE session=? AND seq>=? ORDER BY seq", session, from)
+	rows, err := tx.QueryContext(ctx, readRecords+" ORDER BY seq LIMIT ?", session, from, readPage)
 	if err != nil {
-		return classify(where, err)
+		return last, classify(where, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	next := from
 	for rows.Next() {
-		var r journal.Record
-		var us int64
-		var sum uint32
-		if err := rows.Scan(&r.Seq, &r.Type, &us, &r.Key, &sum, &r.Line); err != nil {
-			return classify(where, err)
+		r, err := scanRecord(rows, session)
+		if err != nil {
+			return last, err
 		}
-		r.Time = micro(us)
-		if r.Seq != next {
-			return &journal.CorruptError{Where: fmt.Sprintf("%s seq %d", where, next), Reason: "the record is missing"}
-		}
-		if crc32.Checksum(r.Line, castagnoli) != sum {
-			return &journal.CorruptError{Where: fmt.Sprintf("%s seq %d", where, r.Seq), Reason: "the record does not match its checksum"}
+		if r.Seq != next || r.Seq > last {
+			return last, missing(where, min(next, last+1))
 		}
 		next++
-		if !yield(r) {
-			return nil
-		}
+		*page = append(*page, r)
 	}
 	if err := rows.Err(); err != nil {
-		return classify(where, err)
+		return last, classify(where, err)
 	}
-	if last >= from && next != last+1 {
-		return &journal.CorruptError{Where: fmt.Sprintf("%s seq %d", where, next), Reason: "the record is missing"}
+	if len(*page) < readPage && last >= from && next != last+1 {
+		return last, missing(where, next)
 	}
-	return nil
+	return last, nil
+}
+
+func missing(where string, seq uint64) error {
+	return &journal.CorruptError{Where: fmt.Sprintf("%s seq %d", where, seq), Reason: "the record is missing"}
+}
+
+func scanRecord(rows *sql.Rows, session string) (journal.Record, error) {
+	var r journal.Record
+	var us int64
+	var sum uint32
+	if err := rows.Scan(&r.Seq, &r.Type, &us, &r.Key, &sum, &r.Line); err != nil {
+		return r, classify("session "+session, err)
+	}
+	r.Time = micro(us)
+	if crc32.Checksum(r.Line, castagnoli) != sum {
+		return r, &journal.CorruptError{Where: fmt.Sprintf("session %s seq %d", session, r.Seq), Reason: "the record does not match its checksum"}
+	}
+	return r, nil
 }
 
 // Blob implements journal.Store.
@@ -87,31 +129,6 @@ func (s *Store) Blob(ctx context.Context, digest string) (journal.Blob, error) {
 		return b, fmt.Errorf("no stored body %s", digest)
 	}
 	return b, classify("blob "+digest, err)
-}
-
-// List implements journal.Store.
-func (s *Store) List(ctx context.Context, q journal.Query) ([]journal.Meta, error) {
-	limit := q.Limit
-	if limit <= 0 {
-		limit = journal.DefaultListLimit
-	}
-	prefix := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Prefix) + "%"
-	rows, err := s.db.QueryContext(ctx, `SELECT id, created, updated, title, mode, model, last_seq, turns, closed
-		FROM sessions WHERE id LIKE ? ESCAPE '\' ORDER BY created DESC, id DESC LIMIT ?`, prefix, limit)
-	if err != nil {
-		return nil, classify("sessions", err)
-	}
-	var out []journal.Meta
-	for rows.Next() {
-		var m journal.Meta
-		var created, updated int64
-		if err := rows.Scan(&m.Session, &created, &updated, &m.Title, &m.Mode, &m.Model, &m.Records, &m.Turns, &m.Closed); err != nil {
-			return nil, errors.Join(classify("sessions", err), rows.Close())
-		}
-		m.Created, m.Updated = micro(created), micro(updated)
-		out = append(out, m)
-	}
-	return out, classify("sessions", errors.Join(rows.Err(), rows.Close()))
 }
 
 // LedgerEntries implements ledger.Reader.

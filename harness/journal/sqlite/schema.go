@@ -18,13 +18,19 @@ import (
 const (
 	schemaVersion = 2
 	applicationID = 0x6c707267 // "lprg"
+
+	// refsVersion is the first that keeps which session refers to which body.
+	refsVersion = 2
 )
 
 // VersionError says that the file was written by another version.
 type VersionError struct{ Have, Want int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the database has version %d, this program knows version %d: use the program that wrote it", e.Have, e.Want)
+	if e.Have < e.Want {
+		return fmt.Sprintf("the database has version %d, this program works with version %d: the next run that writes brings it there", e.Have, e.Want)
+	}
+	return fmt.Sprintf("the database has version %d, this program knows only up to version %d: use the program that wrote it", e.Have, e.Want)
 }
 
 const schema = `
@@ -45,7 +51,8 @@ CREATE TABLE blobs (digest TEXT PRIMARY KEY, mime TEXT NOT NULL, body BLOB NOT N
 `
 
 // schema2 is what version 2 adds: forks, snapshots, standing grants, the salts of
-// the ledger's commitments, and facts about the home (its id).
+// the ledger's commitments, facts about the home (its id), and which session
+// refers to which body.
 const schema2 = `
 ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN parent_seq INTEGER NOT NULL DEFAULT 0;
@@ -57,6 +64,9 @@ CREATE TABLE grants (
 ) WITHOUT ROWID;
 CREATE TABLE salts (entry INTEGER NOT NULL, field TEXT NOT NULL, salt BLOB NOT NULL, PRIMARY KEY (entry, field)) WITHOUT ROWID;
 CREATE TABLE home (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE blob_refs (digest TEXT NOT NULL, session TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID;
+CREATE INDEX blob_refs_session ON blob_refs (session);
+CREATE INDEX sessions_parent ON sessions (parent) WHERE parent <> '';
 `
 
 // steps bring a database from each version to the next.
@@ -92,6 +102,11 @@ func migrate(ctx context.Context, db *sql.DB) (err error) {
 		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
 	) {
 		if _, err := tx.ExecContext(ctx, stmt); err != nil {
+			return err
+		}
+	}
+	if v > 0 && v < refsVersion {
+		if err := fillRefs(ctx, tx); err != nil {
 			return err
 		}
 	}

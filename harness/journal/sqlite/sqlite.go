@@ -19,6 +19,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite", pure Go
 
 	"github.com/looprig/looprig/harness/journal"
+	"github.com/looprig/looprig/harness/journal/holder"
 	"github.com/looprig/looprig/harness/ledger"
 )
 
@@ -51,6 +52,9 @@ type Options struct {
 	ReadOnly bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Alive reports whether the holder of a lease may still live; nil means
+	// holder.Alive. The lease of one that does not may be taken at once.
+	Alive func(holder string) bool
 }
 
 // Store implements journal.Store and ledger.Reader. It is safe for concurrent
@@ -60,12 +64,15 @@ type Store struct {
 	wdb *sql.DB // one connection, the writer's
 	now func() time.Time
 
+	alive func(holder string) bool
+
 	queue chan *job
 	done  chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
 	latched error
+	commits chan struct{} // closed by the next commit, see appended
 	pending sync.WaitGroup
 }
 
@@ -83,7 +90,10 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 	if err := prepareFile(opt); err != nil {
 		return nil, err
 	}
-	s := &Store{now: opt.Now, queue: make(chan *job, MaxQueued), done: make(chan struct{})}
+	if opt.Alive == nil {
+		opt.Alive = holder.Alive
+	}
+	s := &Store{now: opt.Now, alive: opt.Alive, queue: make(chan *job, MaxQueued), done: make(chan struct{}), commits: make(chan struct{})}
 	var err error
 	if s.db, err = sql.Open("sqlite", dsn(opt.Path, true)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", opt.Path, err)
@@ -127,7 +137,12 @@ func (s *Store) firstUse(ctx context.Context, readOnly bool) error {
 	if readOnly {
 		return checkVersion(ctx, s.db)
 	}
-	return migrate(ctx, s.wdb)
+	if err := migrate(ctx, s.wdb); err != nil {
+		return err
+	}
+	// What somebody else left to be done may be left again.
+	_ = s.scrub(ctx)
+	return nil
 }
 
 func (s *Store) closeHandles() error {
@@ -165,6 +180,7 @@ func dsn(path string, readOnly bool) string {
 	} else {
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(FULL)")
+		q.Add("_pragma", "secure_delete(ON)")
 		q.Set("_txlock", "immediate")
 	}
 	// A path is put into the opaque part escaped, so that '?' and '#' in a

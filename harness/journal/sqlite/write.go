@@ -21,6 +21,12 @@ type job struct {
 	done    chan struct{}
 }
 
+// The types of records that a listing counts or tells.
+const (
+	typeTurn   = "turn.started"
+	typeClosed = "session.closed"
+)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // do hands work to the writer and waits until it is durable or refused. Once
@@ -61,6 +67,7 @@ func (s *Store) write() {
 			break
 		}
 		s.commit(group)
+		s.announce()
 		for _, j := range group {
 			close(j.done)
 		}
@@ -168,28 +175,25 @@ func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lea
 		}
 		return refuse(fmt.Errorf("%w: expected %d, the last record is %d", journal.ErrConflict, b.ExpectedSeq, last))
 	}
-	var turns, closed int
+	var turns int
+	closed := false
 	for _, r := range b.Records {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO records (session, seq, type, time, key, sum, line) VALUES (?,?,?,?,?,?,?)",
 			lease.Session, r.Seq, r.Type, r.Time.UnixMicro(), nullable(r.Key), crc32.Checksum(r.Line, castagnoli), r.Line); err != nil {
 			return err
 		}
 		last = r.Seq
-		switch r.Type {
-		case "turn.started":
+		closed = r.Type == typeClosed
+		if r.Type == typeTurn {
 			turns++
-		case "session.closed":
-			closed = 1
 		}
 	}
-	for _, blob := range b.Blobs {
-		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO blobs (digest, mime, body) VALUES (?,?,?)", blob.Digest, blob.MIME, blob.Body); err != nil {
-			return err
-		}
+	if err := storeBlobs(ctx, tx, lease.Session, b); err != nil {
+		return err
 	}
 	now := s.now()
-	_, err = tx.ExecContext(ctx, "UPDATE sessions SET last_seq=?, turns=turns+?, closed=max(closed,?), updated=?, lease_expires=? WHERE id=?",
-		last, turns, closed, now.UnixMicro(), now.Add(LeaseTTL).UnixMicro(), lease.Session)
+	_, err = tx.ExecContext(ctx, "UPDATE sessions SET last_seq=?, turns=turns+?, closed=CASE WHEN ? THEN ? ELSE closed END, updated=?, lease_expires=max(lease_expires,?) WHERE id=?",
+		last, turns, len(b.Records) > 0, closed, now.UnixMicro(), now.Add(LeaseTTL).UnixMicro(), lease.Session)
 	return err
 }
 
