@@ -13,6 +13,7 @@ import (
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/journal/holder"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/policy"
@@ -176,7 +177,7 @@ func (a *App) openSession(ctx context.Context, entries []entry) error {
 	}
 	opt := session.Options{
 		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol,
-		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder(),
+		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder.Self(),
 		Interactive: a.opt.Mode == ModeInteractive, Crash: a.crash.report,
 	}
 	if a.opt.Mode == ModeHeadless {
@@ -296,15 +297,6 @@ func firstOf(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// holder names this process in leases.
-func holder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
 // Start runs the bindings and gives every loop its tools. Interactively it
