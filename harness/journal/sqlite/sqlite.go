@@ -31,6 +31,11 @@ const (
 	MaxGroup = 128
 	// MaxQueued is the most batches that wait for the writer.
 	MaxQueued = 1024
+	// GatherFor is the most that a group waits for those who wrote in the one
+	// before it.
+	GatherFor = 500 * time.Microsecond
+	// checkpointPages is how long the log grows before it is moved into the file.
+	checkpointPages = 4000
 	// LeaseTTL is how long a lease outlives its last append or renewal.
 	LeaseTTL = 30 * time.Second
 
@@ -62,6 +67,7 @@ type Options struct {
 type Store struct {
 	db  *sql.DB // readers
 	wdb *sql.DB // one connection, the writer's
+	st  statements
 	now func() time.Time
 
 	alive func(holder string) bool
@@ -73,6 +79,7 @@ type Store struct {
 	closed  bool
 	latched error
 	commits chan struct{} // closed by the next commit, see appended
+	groups  uint64        // transactions that were committed
 	pending sync.WaitGroup
 }
 
@@ -142,11 +149,11 @@ func (s *Store) firstUse(ctx context.Context, readOnly bool) error {
 	}
 	// What somebody else left to be done may be left again.
 	_ = s.scrub(ctx)
-	return nil
+	return s.prepare(ctx)
 }
 
 func (s *Store) closeHandles() error {
-	err := s.db.Close()
+	err := errors.Join(s.st.close(), s.db.Close())
 	if s.wdb != nil {
 		err = errors.Join(err, s.wdb.Close())
 	}
@@ -181,6 +188,7 @@ func dsn(path string, readOnly bool) string {
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(FULL)")
 		q.Add("_pragma", "secure_delete(ON)")
+		q.Add("_pragma", fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages))
 		q.Set("_txlock", "immediate")
 	}
 	// A path is put into the opaque part escaped, so that '?' and '#' in a

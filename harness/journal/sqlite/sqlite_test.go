@@ -232,28 +232,3 @@ func appendMany(path, session string, n uint64) (err error) {
 	}
 	return nil
 }
-
-func BenchmarkAppendDurable(b *testing.B) {
-	s, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(b.TempDir(), "looprig.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	var n int
-	b.SetParallelism(8) // 16 writers on two cores, each waiting for durability
-	b.RunParallel(func(pb *testing.PB) {
-		n++
-		id := fmt.Sprintf("S%d-%p", n, pb)
-		lease, err := s.Create(b.Context(), journal.Meta{Session: id}, "h")
-		if err != nil {
-			b.Error(err)
-			return
-		}
-		for seq := uint64(0); pb.Next(); seq++ {
-			if _, err := s.Append(b.Context(), lease, journal.Batch{ExpectedSeq: seq, Records: []journal.Record{{Seq: seq + 1, Type: "notice", Line: make([]byte, 300)}}}); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-}

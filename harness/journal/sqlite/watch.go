@@ -51,6 +51,15 @@ func (s *Store) appended() <-chan struct{} {
 func (s *Store) announce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.groups++
 	close(s.commits)
 	s.commits = make(chan struct{})
+}
+
+// Commits is how many transactions the writer has ended. Each that changed
+// something was synced to the disk once.
+func (s *Store) Commits() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.groups
 }

@@ -53,25 +53,51 @@ func (s *Store) do(ctx context.Context, run func(context.Context, *sql.Tx) ([]le
 // transaction, so that one fsync serves many appends.
 func (s *Store) write() {
 	defer close(s.done)
+	gather := time.NewTimer(0)
+	defer gather.Stop()
+	expect := 1
 	for j := range s.queue {
-		group := []*job{j}
-		for len(group) < MaxGroup {
-			select {
-			case more, ok := <-s.queue:
-				if ok {
-					group = append(group, more)
-					continue
-				}
-			default:
-			}
-			break
-		}
+		group := s.group(j, expect, gather)
 		s.commit(group)
+		// Those who are answered now are likely to come again at once.
+		expect = len(group) + len(s.queue)
 		s.announce()
 		for _, j := range group {
 			close(j.done)
 		}
 	}
+}
+
+// group collects what is committed with a first job: what is queued already and
+// what comes within GatherFor while fewer are there than wrote just before. A
+// lone writer is never made to wait.
+func (s *Store) group(first *job, expect int, gather *time.Timer) []*job {
+	group := []*job{first}
+	gather.Reset(GatherFor)
+	for len(group) < MaxGroup {
+		select {
+		case j, ok := <-s.queue:
+			if !ok {
+				return group
+			}
+			group = append(group, j)
+			continue
+		default:
+		}
+		if len(group) >= expect {
+			break
+		}
+		select {
+		case j, ok := <-s.queue:
+			if !ok {
+				return group
+			}
+			group = append(group, j)
+		case <-gather.C:
+			return group
+		}
+	}
+	return group
 }
 
 // commit runs a group. A failure of the transaction itself fails every job in
@@ -88,7 +114,7 @@ func (s *Store) commit(group []*job) {
 		return
 	}
 	for _, j := range group {
-		if err := runInSavepoint(ctx, tx, j); err != nil {
+		if err := s.runInSavepoint(ctx, tx, j); err != nil {
 			s.failGroup(group, errors.Join(err, ignoreDone(tx.Rollback())))
 			return
 		}
@@ -123,21 +149,21 @@ func (r *refusal) Unwrap() error { return r.err }
 
 func refuse(err error) error { return &refusal{err: err} }
 
-func runInSavepoint(ctx context.Context, tx *sql.Tx, j *job) error {
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT job"); err != nil {
+func (s *Store) runInSavepoint(ctx context.Context, tx *sql.Tx, j *job) error {
+	if _, err := tx.StmtContext(ctx, s.st.savepoint).ExecContext(ctx); err != nil {
 		return err
 	}
 	j.entries, j.err = j.run(ctx, tx)
-	end := "RELEASE job"
 	var turnedDown *refusal
 	switch {
 	case errors.As(j.err, &turnedDown):
 		j.entries, j.err = nil, turnedDown.err
-		end = "ROLLBACK TO job; RELEASE job"
+		_, err := tx.ExecContext(ctx, "ROLLBACK TO job; RELEASE job")
+		return err
 	case j.err != nil:
 		return j.err
 	}
-	_, err := tx.ExecContext(ctx, end)
+	_, err := tx.StmtContext(ctx, s.st.release).ExecContext(ctx)
 	return err
 }
 
@@ -177,8 +203,9 @@ func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lea
 	}
 	var turns int
 	closed := false
+	insert := tx.StmtContext(ctx, s.st.insert)
 	for _, r := range b.Records {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO records (session, seq, type, time, key, sum, line) VALUES (?,?,?,?,?,?,?)",
+		if _, err := insert.ExecContext(ctx,
 			lease.Session, r.Seq, r.Type, r.Time.UnixMicro(), nullable(r.Key), crc32.Checksum(r.Line, castagnoli), r.Line); err != nil {
 			return err
 		}
@@ -192,7 +219,7 @@ func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lea
 		return err
 	}
 	now := s.now()
-	_, err = tx.ExecContext(ctx, "UPDATE sessions SET last_seq=?, turns=turns+?, closed=CASE WHEN ? THEN ? ELSE closed END, updated=?, lease_expires=max(lease_expires,?) WHERE id=?",
+	_, err = tx.StmtContext(ctx, s.st.advance).ExecContext(ctx,
 		last, turns, len(b.Records) > 0, closed, now.UnixMicro(), now.Add(LeaseTTL).UnixMicro(), lease.Session)
 	return err
 }
@@ -221,7 +248,7 @@ func alreadyThere(ctx context.Context, tx *sql.Tx, session string, b journal.Bat
 func (s *Store) checkLease(ctx context.Context, tx *sql.Tx, lease journal.Lease) (last uint64, err error) {
 	var holder string
 	var token uint64
-	err = tx.QueryRowContext(ctx, "SELECT last_seq, lease_holder, lease_token FROM sessions WHERE id=?", lease.Session).Scan(&last, &holder, &token)
+	err = tx.StmtContext(ctx, s.st.lease).QueryRowContext(ctx, lease.Session).Scan(&last, &holder, &token)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, refuse(journal.ErrNotFound)
