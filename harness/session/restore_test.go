@@ -469,3 +469,52 @@ func TestRestoreOnTheRealStore(t *testing.T) {
 		t.Errorf("%+v %v", metas, err)
 	}
 }
+
+// A turn that is parked on its question ends like every other turn: interrupted,
+// or with the session.
+func TestParkedTurnEnds(t *testing.T) {
+	t.Parallel()
+	for _, interrupt := range []bool{true, false} {
+		ask := rules(policy.Config{Ask: []policy.Rule{{Pattern: "*"}}})
+		w := open(t, Options{Policy: ask, Loops: []LoopConfig{{Name: "main", Model: &teller{}}}}, nil, define("demo", "ask", &fake{}))
+		w.submit(Input{Text: "use ask ask"})
+		w.gate()
+		store := crashed(t, w)
+		m := &teller{}
+		o := restoreOptions(store, m)
+		o.Policy, o.Loops = ask, o.Loops[:1]
+		r := restored(t, o, w.ID(), define("demo", "ask", &fake{}))
+		if interrupt {
+			r.must(r.Interrupt(r.ctx(), "main", person))
+			r.must(r.WaitIdle(r.ctx()))
+			r.say("and now")
+			if bad := unpaired(m.seen); len(bad) > 0 || len(m.seen) != 4 {
+				t.Errorf("%v %+v", bad, m.seen)
+			}
+		}
+		r.shut()
+		if ends := of[*event.TurnInterrupted](t, store.memoryStore); len(ends) != 1 || ends[0].Turn != "t1" {
+			t.Errorf("%+v", ends)
+		}
+		checkJournal(t, 0, store.memoryStore)
+		again := restored(t, restoreOptions(store, m), w.ID())
+		if len(again.Gates()) != 0 || again.Loops()[0].State != LoopIdle {
+			t.Errorf("%+v", again.Loops())
+		}
+	}
+}
+
+// What a source offers is compared with what the session had of it.
+func TestRestoreComparesTools(t *testing.T) {
+	t.Parallel()
+	w := open(t, Options{Loops: []LoopConfig{{Name: "main", Model: &teller{}}}}, nil, define("demo", "add", &fake{}), define("other", "add", &fake{}))
+	w.shut()
+	changed := define("demo", "add", &fake{}, func(d *tool.Definition) { d.Digest = "sha256:other" })
+	r := restored(t, restoreOptions(left{w.store}, &teller{}), w.ID(), changed, define("other", "add", &fake{}))
+	r.must(r.ReplaceExternalTools(t.Context(), "main", "mcp", 2, []tool.Definition{define("demo", "add", &fake{})}))
+	r.shut()
+	notices := of[*event.Notice](t, w.store)
+	if len(notices) != 1 || notices[0].Code != "catalog_drift" || notices[0].Binding != "demo" || notices[0].Level != "warn" {
+		t.Errorf("%+v", notices)
+	}
+}
