@@ -31,6 +31,9 @@ func (s *Server) readBehaviour(o *doc.Obj, literal bool) {
 	s.FreeText = elicit.OneOf("freeText", "", "allow", "confirm", "refuse")
 	elicit.Done()
 	s.readSampling(o.Sub("sampling"))
+	if o.Has("sampling") && !s.Sampling && !caps.Has("sampling") {
+		o.Fail("sampling", "it has no effect, because the server may not ask the model; add \"capabilities\": {\"sampling\": true}, or say false there")
+	}
 	s.TrustAnnotations = o.Bool("trustAnnotations", false)
 	s.LogLevel = o.OneOf("logLevel", "", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 	s.readLimits(o)

@@ -78,6 +78,7 @@ func TestEntriesThatCannotRunSayWhy(t *testing.T) {
 		`{"command": "x", "sha256": "12"}`:                      "64 hexadecimal digits",
 		`{"command": "x", "scope": "loop"}`:                     "names its loop",
 		`{"command": "x", "loop": "a"}`:                         "belongs to a binding of scope loop",
+		`{"command": "x", "sampling": {"approve": "ask"}}`:      `add "capabilities": {"sampling": true}`,
 		`{"command": "x", "sampling": {"depth": 9}}`:            "from 1 to 8",
 		`{"command": "x", "sampling": {"aprove": "ask"}}`:       `did you mean "approve"`,
 		`{"command": "x", "logLevel": "warn"}`:                  "is not one of debug",

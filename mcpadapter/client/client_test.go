@@ -264,7 +264,7 @@ func TestLossEndsCallsAsUnknownAndNothingIsSentAgain(t *testing.T) {
 		if got := s.generations(); len(got) != 1 {
 			t.Errorf("an unchanged catalog was published again: %v", got)
 		}
-		if !strings.Contains(s.path(), "ready/discovered reconnecting/lost") {
+		if !strings.Contains(s.path(), "ready/discovered degraded/lost reconnecting/lost") {
 			t.Errorf("states: %s", s.path())
 		}
 	})

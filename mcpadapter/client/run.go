@@ -54,8 +54,13 @@ func (c *Client) run() {
 	}
 }
 
-// part tells why a connection is given up and when the next one is due.
+// part tells why a connection is given up and when the next one is due. One that
+// was lost leaves the binding degraded first: its catalog stays, its calls end,
+// and what was lost is said before what is done about it.
 func (c *Client) part(end *ending, pace *backoff) (due time.Time) {
+	if end != nil && end.code != CodeReconnect {
+		c.setState(integration.StateDegraded, end.code, end.class, end.text, time.Time{})
+	}
 	switch {
 	case end == nil:
 		c.setState(integration.StateClosing, CodeClosing, "", "", time.Time{})

@@ -230,7 +230,7 @@ steps:
 				t.Errorf("the call in flight was received %d times", n)
 			}
 			path := strings.Join(r.states("fx"), " ")
-			if !strings.Contains(path, "ready reconnecting") || !strings.HasSuffix(path, "ready closing closed") {
+			if !strings.Contains(path, "ready degraded reconnecting") || !strings.HasSuffix(path, "ready closing closed") {
 				t.Errorf("the states are %s", path)
 			}
 			if rep := w.verify(); rep.Intents != 3 || rep.Outcomes != 3 || rep.OpenTotal != 0 {
