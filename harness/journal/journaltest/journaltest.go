@@ -35,6 +35,15 @@ func Run(t *testing.T, fresh func(t *testing.T) Opener) {
 		"ledger in one chain":     chain,
 		"read from the middle":    readFrom,
 		"errors name the session": unknown,
+		"forks":                   forks,
+		"search":                  searching,
+		"open sessions are told":  openSessions,
+		"a closed session again":  closedAgain,
+		"watch":                   watching,
+		"delete":                  deleting,
+		"delete keeps shared":     deletingShared,
+		"snapshots":               snapshots,
+		"invariants":              invariants,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
