@@ -122,7 +122,7 @@ func (a *App) pastModel() (string, error) {
 func (a *App) restoreSession(ctx context.Context, opt session.Options) error {
 	r := a.opt.Resume
 	decision := &decideDrift{resume: r, by: a.opt.By}
-	opt.Drift = decision.decide
+	opt.Drift, opt.Past = decision.decide, a.past
 	id := a.resumed
 	if r.Fork {
 		// A fork that is refused is never made.

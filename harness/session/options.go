@@ -50,6 +50,9 @@ type Options struct {
 	// Fingerprint is what the session depends on; it is kept, and compared when
 	// the session is restored.
 	Fingerprint event.Fingerprint
+	// Past, when set, is what was read of the session that Restore opens: only what
+	// came later is read again. Restore uses it up.
+	Past *Past
 	// Drift decides, in Restore, whether a session goes on under a fingerprint
 	// that is not its own. by names who decided. Nil refuses.
 	Drift func(ctx context.Context, e *ConfigMismatchError) (accept bool, by string)

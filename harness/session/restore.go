@@ -65,7 +65,11 @@ func Restore(ctx context.Context, o Options, id string) (_ *Session, err error) 
 			err = errors.Join(err, o.Store.Release(context.WithoutCancel(ctx), lease))
 		}
 	}()
-	p, err := loader{store: o.Store, limits: o.Limits}.load(ctx, id, 0)
+	ld := loader{store: o.Store, limits: o.Limits}
+	if o.Past != nil && o.Past.session == id {
+		ld.known = o.Past.take()
+	}
+	p, err := ld.load(ctx, id, 0)
 	if err != nil {
 		return nil, err
 	}

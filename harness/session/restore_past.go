@@ -8,7 +8,20 @@ import (
 )
 
 // Past is what can be told of a session without opening it.
-type Past struct{ p *past }
+type Past struct {
+	session string
+	p       *past
+	used    bool
+}
+
+// take hands the past over, once: a session changes it.
+func (p *Past) take() *past {
+	if p.used {
+		return nil
+	}
+	p.used = true
+	return p.p
+}
 
 // ReadPast reads a session that may be open elsewhere: it takes no lease.
 func ReadPast(ctx context.Context, store journal.Store, session string) (*Past, error) {
@@ -16,7 +29,7 @@ func ReadPast(ctx context.Context, store journal.Store, session string) (*Past, 
 	if err != nil {
 		return nil, err
 	}
-	return &Past{p: p}, nil
+	return &Past{session: session, p: p}, nil
 }
 
 // Drift lists what of a configuration is not as the session was left with it,

@@ -33,6 +33,8 @@ type loader struct {
 	limits Limits
 	// plain leaves snapshots alone.
 	plain bool
+	// known is what has been read of the session already, or nil.
+	known *past
 }
 
 func (ld loader) empty(ctx context.Context) *past {
@@ -68,7 +70,10 @@ func (ld loader) loadDeep(ctx context.Context, session string, upto uint64, dept
 	if depth > maxForkDepth {
 		return nil, &LimitError{What: "forks of forks", Limit: maxForkDepth}
 	}
-	p := ld.snapshot(ctx, session, upto)
+	p := ld.known
+	if p == nil || depth > 0 || upto != 0 || p.limits != ld.limits {
+		p = ld.snapshot(ctx, session, upto)
+	}
 	if p == nil {
 		p = ld.empty(ctx)
 	}
@@ -78,6 +83,10 @@ func (ld loader) loadDeep(ctx context.Context, session string, upto uint64, dept
 		}
 		if upto != 0 && rec.Seq > upto {
 			break
+		}
+		if rec.Seq == p.Seq+1 && !matters(event.Type(rec.Type)) {
+			p.Seq = rec.Seq
+			continue
 		}
 		e, err := decodeRecord(session, p.Seq+1, rec)
 		if err != nil {
@@ -97,6 +106,17 @@ func (ld loader) loadDeep(ctx context.Context, session string, upto uint64, dept
 		return nil, &journal.CorruptError{Where: fmt.Sprintf("session %s seq %d", session, upto), Reason: "the record is missing"}
 	}
 	return p, nil
+}
+
+// matters reports whether a past is another after events of the type.
+func matters(t event.Type) bool {
+	switch t {
+	case event.TypeNotice, event.TypeBindingChanged, event.TypeCatalogCandidate, event.TypeCatalogAdopted, event.TypeCatalogRejected,
+		event.TypePinPending, event.TypePinAccepted, event.TypePinRefused, event.TypePinChanged, event.TypeExpectation,
+		event.TypeLoopIdle, event.TypeConfigDrift, event.TypeGrantChanged:
+		return false
+	}
+	return true
 }
 
 // decodeRecord reads the record that has to be the next.
