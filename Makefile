@@ -117,7 +117,7 @@ vulncheck: ## govulncheck, where its database can be reached
 	@$(GO) run ./internal/tools/vulncheck
 
 race: $(GOTEST_DEPS) ## unit and integration tests with the race detector
-	$(GOTEST) -race -timeout $(RACE_TIMEOUT) -tags integration ./...
+	LOOPRIG_LIVE_ROUNDS=200 $(GOTEST) -race -timeout $(RACE_TIMEOUT) -tags integration ./...
 
 fuzz-short: ## every fuzz target for a few seconds
 	$(GO) run ./internal/tools/fuzzshort -total $(FUZZ_TOTAL) -each $(FUZZ_EACH)

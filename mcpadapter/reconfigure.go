@@ -25,11 +25,12 @@ func (m *Manager) ReconfigureAs(ctx context.Context, by Attribution, ops ...Oper
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(m.ctx, cancel)()
-	started, stopped, err := m.apply(by, ops)
+	started, stopped, rooted, err := m.apply(by, ops)
 	if err != nil {
 		return err
 	}
 	m.changed()
+	m.tellRoots(ctx, rooted)
 	m.adoptIdle(ctx)
 	for _, rt := range stopped {
 		if rt.cl.Inflight() > 0 {
@@ -54,7 +55,8 @@ func (m *Manager) ReconfigureAs(ctx context.Context, by Attribution, ops ...Oper
 }
 
 // apply makes the changes. It holds the change lock, but waits for no server.
-func (m *Manager) apply(by Attribution, ops []Operation) (started, stopped []*runtime, err error) {
+// rooted are the runs that go on with other roots.
+func (m *Manager) apply(by Attribution, ops []Operation) (started, stopped, rooted []*runtime, err error) {
 	m.change.Lock()
 	defer m.change.Unlock()
 	m.mu.Lock()
@@ -63,13 +65,15 @@ func (m *Manager) apply(by Attribution, ops []Operation) (started, stopped []*ru
 	m.mu.Unlock()
 	switch {
 	case closed || m.ctx.Err() != nil:
-		return nil, nil, ErrManagerClosed
+		return nil, nil, nil, ErrManagerClosed
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for i, op := range ops {
-		rt := m.applyOne(op, plan[i])
+		rt := m.reroot(op, plan[i])
 		if rt != nil {
+			rooted = append(rooted, rt)
+		} else if rt = m.applyOne(op, plan[i]); rt != nil {
 			stopped = append(stopped, rt)
 		}
 		m.mu.Lock()
@@ -96,7 +100,7 @@ func (m *Manager) apply(by Attribution, ops []Operation) (started, stopped []*ru
 			started = append(started, rt)
 		}
 	}
-	return started, stopped, nil
+	return started, stopped, rooted, nil
 }
 
 // plan checks the operations one after the other on a copy of the

@@ -43,7 +43,8 @@ type Client struct {
 	limit  noticeLimit
 	subs   subscriptions
 
-	order sync.Mutex // held while a change is made and told, so that both orders agree
+	order   sync.Mutex // held while a change is made and told, so that both orders agree
+	telling sync.Mutex // held while the server is told of its roots
 
 	mu       sync.Mutex
 	started  bool

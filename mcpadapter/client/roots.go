@@ -48,6 +48,14 @@ func (c *Client) Roots() []string {
 // not absolute, or when the definition declares no roots, because the
 // capability was then never offered.
 func (c *Client) SetRoots(ctx context.Context, paths []string) error {
+	if err := c.PutRoots(paths); err != nil {
+		return err
+	}
+	return c.TellRoots(ctx)
+}
+
+// PutRoots is the part of SetRoots that asks no server; TellRoots is to follow.
+func (c *Client) PutRoots(paths []string) error {
 	if c.def.Roots == nil {
 		return fault("the definition declares no roots")
 	}
@@ -58,10 +66,18 @@ func (c *Client) SetRoots(ctx context.Context, paths []string) error {
 	c.mu.Lock()
 	c.roots = next
 	c.mu.Unlock()
+	return nil
+}
+
+// TellRoots tells a server that is connected of the roots as they are now.
+func (c *Client) TellRoots(ctx context.Context) error {
 	if _, ok := c.Serving(); !ok {
 		return nil
 	}
 	return c.do(ctx, "roots/list_changed", "", nil, func(ctx context.Context, s Session, _ *clock) error {
-		return s.SetRoots(ctx, fileRoots(next))
+		// One after the other, so that the last one told is the newest.
+		c.telling.Lock()
+		defer c.telling.Unlock()
+		return s.SetRoots(ctx, fileRoots(c.Roots()))
 	})
 }
