@@ -247,7 +247,7 @@ func reopen(t *testing.T, o Opener) {
 func blobs(t *testing.T, o Opener) {
 	s := open(t, o, NewClock().Now)
 	lease := create(t, s, "S1")
-	blob := journal.Blob{Digest: "sha256:aa", MIME: "text/plain", Body: []byte("body")}
+	blob := blobOf("body")
 	for i := range uint64(2) { // stored once, however often it is referred to
 		_, err := s.Append(t.Context(), lease, journal.Batch{ExpectedSeq: i, Records: []journal.Record{record(i+1, "r")}, Blobs: []journal.Blob{blob}})
 		if err != nil {

@@ -2,6 +2,8 @@ package journaltest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,6 +21,11 @@ func typed(seq uint64, kind, rest string) journal.Record {
 	r.Type = kind
 	r.Line = fmt.Appendf(nil, `{"v":1,"seq":%d,"time":"2026-11-30T12:00:00Z","session":"S","type":%q%s}`, seq, kind, rest)
 	return r
+}
+
+func blobOf(text string) journal.Blob {
+	sum := sha256.Sum256([]byte(text))
+	return journal.Blob{Digest: "sha256:" + hex.EncodeToString(sum[:]), MIME: "text/plain", Body: []byte(text)}
 }
 
 func one(t *testing.T, s journal.Store, q journal.Query) journal.Meta {
@@ -62,7 +69,7 @@ func searching(t *testing.T, o Opener) {
 	clock := NewClock()
 	s := open(t, o, clock.Now)
 	long := "In a body apart: MARZIPAN"
-	blob := journal.Blob{Digest: "sha256:" + strings.Repeat("ab", 32), MIME: "text/plain", Body: []byte(long)}
+	blob := blobOf(long)
 	lease := create(t, s, "S1")
 	if _, err := s.Append(t.Context(), lease, journal.Batch{Blobs: []journal.Blob{blob}, Records: []journal.Record{
 		typed(1, "turn.started", `,"loop":"main","turn":"t1","input":"i1","origin":"person","kind":"user","text":"Wo ist die STRAẞE \u201cnord\u201d?","toolset":""`),
@@ -194,9 +201,7 @@ func deleting(t *testing.T, o Opener) {
 
 func deletingShared(t *testing.T, o Opener) {
 	s := open(t, o, NewClock().Now)
-	blob := func(c string) journal.Blob {
-		return journal.Blob{Digest: "sha256:" + strings.Repeat(c, 64), MIME: "m", Body: []byte("body " + c)}
-	}
+	blob := func(c string) journal.Blob { return blobOf("body " + c) }
 	named := func(c string) journal.Record { return typed(1, "notice", `,"content":[{"blob":"`+blob(c).Digest+`"}]`) }
 	a, b := create(t, s, "A"), create(t, s, "B")
 	batch := journal.Batch{Records: []journal.Record{named("1")}, Blobs: []journal.Blob{blob("1"), blob("2")}}

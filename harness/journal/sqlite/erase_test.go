@@ -3,7 +3,9 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -19,7 +21,15 @@ import (
 
 const canary = "CANARY-7f3a91"
 
-func digestOf(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+// The bodies of the test and their digests.
+const sharedBody = "shared"
+
+var secretBody = strings.Repeat(canary, 2000)
+
+func digestOf(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 // withCanaries fills two sessions in turns, so that rows of one move between
 // pages when rows of the other come. Session "secret" is full of canaries.
@@ -43,12 +53,12 @@ func withCanaries(t *testing.T) (string, *sqlite.Store) {
 		for j, text := range []string{canary, "nothing"} {
 			b := journal.Batch{ExpectedSeq: i, Records: []journal.Record{{
 				Seq: i + 1, Type: "notice",
-				Line: fmt.Appendf(nil, `{"n":%d,"text":%q,"blob":%q}`, i, strings.Repeat(text+" ", int(i%40)+1), digestOf("a")),
+				Line: fmt.Appendf(nil, `{"n":%d,"text":%q,"blob":%q}`, i, strings.Repeat(text+" ", int(i%40)+1), digestOf(sharedBody)),
 			}}}
 			if j == 0 {
-				b.Blobs = []journal.Blob{{Digest: digestOf("b"), Body: []byte(strings.Repeat(canary, 2000))}}
+				b.Blobs = []journal.Blob{{Digest: digestOf(secretBody), Body: []byte(secretBody)}}
 			} else {
-				b.Blobs = []journal.Blob{{Digest: digestOf("a"), Body: []byte("shared")}}
+				b.Blobs = []journal.Blob{{Digest: digestOf(sharedBody), Body: []byte(sharedBody)}}
 			}
 			b.Ledger = []ledger.Draft{{Kind: ledger.KindDecision, Session: leases[j].Session}}
 			if _, err := s.Append(t.Context(), leases[j], b); err != nil {
@@ -104,11 +114,11 @@ func TestDeletedBytesAreGoneFromTheFiles(t *testing.T) {
 func checkRest(t *testing.T, s *sqlite.Store, id string) {
 	t.Helper()
 	if err := journaltest.CheckInvariants(t.Context(), s, []journaltest.Acked{{
-		Session: id, Seq: 1, Line: fmt.Appendf(nil, `{"n":0,"text":"nothing ","blob":%q}`, digestOf("a")),
+		Session: id, Seq: 1, Line: fmt.Appendf(nil, `{"n":0,"text":"nothing ","blob":%q}`, digestOf(sharedBody)),
 	}}); err != nil {
 		t.Error(err)
 	}
-	if b, err := s.Blob(t.Context(), digestOf("a")); err != nil || string(b.Body) != "shared" {
+	if b, err := s.Blob(t.Context(), digestOf(sharedBody)); err != nil || string(b.Body) != sharedBody {
 		t.Errorf("the body that another session names: %q, %v", b.Body, err)
 	}
 }
@@ -129,12 +139,12 @@ func TestRewrittenBytesAreGoneFromTheFiles(t *testing.T) {
 		if r.Seq == 200 {
 			return bytes.ReplaceAll(r.Line, []byte(canary), []byte("-")), nil
 		}
-		return bytes.ReplaceAll(bytes.ReplaceAll(r.Line, []byte(canary), []byte("-")), []byte(digestOf("a")), nil), nil
+		return bytes.ReplaceAll(bytes.ReplaceAll(r.Line, []byte(canary), []byte("-")), []byte(digestOf(sharedBody)), nil), nil
 	})
 	if err != nil || n != 200 {
 		t.Fatalf("rewrote %d, %v", n, err)
 	}
-	if err := s.DeleteBlob(t.Context(), digestOf("b")); err != nil {
+	if err := s.DeleteBlob(t.Context(), digestOf(secretBody)); err != nil {
 		t.Fatal(err)
 	}
 	if holds(t, path, canary) {

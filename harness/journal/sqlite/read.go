@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -72,7 +74,7 @@ func (s *Store) readPage(ctx context.Context, session string, from uint64, page 
 	defer func() { err = errors.Join(err, ignoreDone(tx.Rollback())) }()
 	err = tx.QueryRowContext(ctx, "SELECT last_seq FROM sessions WHERE id=?", session).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("%w: %s", journal.ErrNotFound, session)
+		return 0, s.unknown(ctx, tx, session)
 	}
 	if err != nil {
 		return 0, classify(where, err)
@@ -103,6 +105,19 @@ func (s *Store) readPage(ctx context.Context, session string, from uint64, page 
 	return last, nil
 }
 
+// unknown tells a session that never was from one whose row was lost.
+func (s *Store) unknown(ctx context.Context, tx *sql.Tx, session string) error {
+	var left int
+	err := tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM records WHERE session=? LIMIT 1)", session).Scan(&left)
+	switch {
+	case err != nil:
+		return classify("session "+session, err)
+	case left > 0:
+		return &journal.CorruptError{Where: "session " + session, Reason: "there are records of a session that is not known"}
+	}
+	return fmt.Errorf("%w: %s", journal.ErrNotFound, session)
+}
+
 func missing(where string, seq uint64) error {
 	return &journal.CorruptError{Where: fmt.Sprintf("%s seq %d", where, seq), Reason: "the record is missing"}
 }
@@ -128,7 +143,13 @@ func (s *Store) Blob(ctx context.Context, digest string) (journal.Blob, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, fmt.Errorf("no stored body %s", digest)
 	}
-	return b, classify("blob "+digest, err)
+	if err != nil {
+		return b, classify("blob "+digest, err)
+	}
+	if sum := sha256.Sum256(b.Body); digest != digestPrefix+hex.EncodeToString(sum[:]) {
+		return journal.Blob{}, &journal.CorruptError{Where: "blob " + digest, Reason: "the body does not match its digest"}
+	}
+	return b, nil
 }
 
 // LedgerEntries implements ledger.Reader.

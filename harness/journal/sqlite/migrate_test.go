@@ -1,0 +1,88 @@
+package sqlite_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/looprig/looprig/harness/journal"
+	"github.com/looprig/looprig/harness/journal/journaltest"
+	"github.com/looprig/looprig/harness/journal/sqlite"
+	"github.com/looprig/looprig/harness/ledger"
+)
+
+// version1 is a copy of a database that version 1 of the schema's program wrote.
+func version1(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "v1.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "looprig.db")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestVersion1IsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	path := version1(t)
+	if _, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true}); !isVersion(err, 1) {
+		t.Fatalf("reading an old file: %v", err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if rep, err := ledger.Verify(t.Context(), s); err != nil || rep.Entries != 6 {
+		t.Fatalf("verify %+v, %v", rep, err)
+	}
+	if err := journaltest.CheckInvariants(t.Context(), s, []journaltest.Acked{{Session: "OLD2", Seq: 3, Line: []byte(`{"v":1,"seq":3,"session":"OLD2"}`)}}); err != nil {
+		t.Fatal(err)
+	}
+	metas, err := s.List(t.Context(), journal.Query{Text: "VERSION 1"})
+	if err != nil || len(metas) != 2 || metas[0].Parent != "" || metas[0].Open != "" {
+		t.Fatalf("list %+v, %v", metas, err)
+	}
+	// Which session names a body is known of old records too.
+	digest := digestOf("a body of version 1")
+	if _, err := s.Blob(t.Context(), digest); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), "OLD1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Blob(t.Context(), digest); err == nil || holds(t, path, "a body of version 1") {
+		t.Fatalf("the body of the deleted session: %v", err)
+	}
+}
+
+func TestManyBringAFileUpToDateAtOnce(t *testing.T) {
+	t.Parallel()
+	path := version1(t)
+	errs := make(chan error)
+	const stores = 8
+	for range stores {
+		go func() {
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+			if err == nil {
+				_, err = s.List(t.Context(), journal.Query{})
+				err = errors.Join(err, s.Close())
+			}
+			errs <- err
+		}()
+	}
+	for range stores {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func isVersion(err error, have int) bool {
+	var v *sqlite.VersionError
+	return errors.As(err, &v) && v.Have == have
+}
