@@ -41,6 +41,7 @@ func (c *command) inspect() *cobra.Command {
 	cmd.Flags().StringVar(&f.Kind, "kind", "", "only tools, prompts, resources or templates")
 	cmd.Flags().BoolVar(&f.Schema, "schema", false, "with the input schemas")
 	c.addRun(cmd)
+	c.addTrace(cmd)
 	c.addOutput(cmd, "text or json (NDJSON, one item a line)")
 	return cmd
 }

@@ -67,6 +67,9 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 		if err := a.RequireEnabled(binding); err != nil {
 			return err
 		}
+		if err := offered(a, binding, name); err != nil {
+			return err
+		}
 		args := raw
 		if args == nil {
 			if args, err = argsOf(a, binding, name, f.Args); err != nil {
