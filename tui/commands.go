@@ -35,6 +35,7 @@ func Commands() []Command {
 		{"/mcp remove", "BINDING", "remove a binding"},
 		{"/mcp reconnect", "BINDING", "reconnect a binding now"},
 		{"/notices", "", "notices, stderr and logs"},
+		{"/sessions", "[WORDS]", "go on with another session, fork or delete one"},
 		{"/help", "", "commands and keys"},
 		{"/quit", "", "quit"},
 	}
@@ -95,6 +96,9 @@ func (m *model) command(text string) tea.Cmd {
 	case "/notices":
 		m.cp.Take()
 		m.openNotices()
+	case "/sessions":
+		m.cp.Take()
+		return m.openSessions(rest)
 	case "/help":
 		m.cp.Take()
 		m.openHelp()

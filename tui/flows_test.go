@@ -358,7 +358,7 @@ func TestDisabledActionsSayWhy(t *testing.T) {
 	r.press("f4")
 	r.see("Ledger and pins: this screen is not part of this version")
 	r.press("ctrl+x", "s")
-	r.see("Sessions: this screen is not part of this version")
+	r.see("this host keeps no sessions")
 	r.press("ctrl+p", "reconnect scratch")
 	r.see("the binding is disabled")
 	r.press("enter")

@@ -14,6 +14,8 @@ type Options struct {
 	// Opener may be nil: addresses are then shown and copied through the
 	// terminal.
 	Opener Opener
+	// Sessions may be nil: there are then none to go on with.
+	Sessions Sessions
 	// Clock may be nil for the system's clock.
 	Clock Clock
 
@@ -56,6 +58,8 @@ type Result struct {
 	Signal string
 	// History is the input of this run, oldest first.
 	History []string
+	// Next, when set, is the session that the person wants to go on with.
+	Next *Next
 }
 
 // The reasons of a Result.

@@ -109,6 +109,8 @@ func (m *model) done(msg tea.Msg) tea.Cmd {
 		m.tr.SetDoc(msg.item, msg.doc)
 	case copiedMsg:
 		return m.copied(msg)
+	case sessionsMsg:
+		m.sessionsListed(msg)
 	case gateDoneMsg:
 		m.gateDone(msg)
 	case callFormMsg:
@@ -247,6 +249,8 @@ func (m *model) run(id keymap.ID) tea.Cmd {
 		m.openCatalog("")
 	case keymap.OpenGate, "leader.gate":
 		m.openOldestGate()
+	case keymap.OpenSessions, "leader.sessions":
+		return m.openSessions("")
 	case keymap.OpenNotices, "leader.notices":
 		m.openNotices()
 	case keymap.NextPane:

@@ -180,6 +180,10 @@ func (m *model) act(d dialog, a action) tea.Cmd {
 		m.insert(a.item)
 	case actCopy:
 		return m.copy(a.text)
+	case actNext:
+		m.goOnWith(a.next)
+	case actDeleteSession:
+		return m.deleteSession(d.(*sessionsDialog), a.id)
 	}
 	return nil
 }

@@ -60,14 +60,25 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 	opt := c.options(compose.ModeInteractive)
 	opt.Model, opt.FindModel = f.Model, true
 	opt.Resume = f.resume(c.askDrift)
-	a, err := compose.Open(ctx, opt)
-	if err != nil {
-		return err
-	}
 	_, noColor := c.env()("NO_COLOR")
-	_, err = compose.RunTerminal(ctx, a, compose.TerminalOptions{
-		Stdin: c.Stdin, Stdout: c.Stdout, Theme: f.Theme, NoColor: c.NoColor || noColor,
-	})
+	for {
+		a, err := compose.Open(ctx, opt)
+		if err != nil {
+			return err
+		}
+		res, err := compose.RunTerminal(ctx, a, compose.TerminalOptions{
+			Stdin: c.Stdin, Stdout: c.Stdout, Theme: f.Theme, NoColor: c.NoColor || noColor,
+		})
+		if err == nil && res.Next != nil {
+			opt.Resume = &compose.Resume{ID: res.Next.ID, Fork: res.Next.Fork, AcceptDrift: f.AcceptDrift, Decide: c.askDrift}
+			continue
+		}
+		return c.left(a, err)
+	}
+}
+
+// left says how the session that was left can be gone on with.
+func (c *CLI) left(a *compose.App, err error) error {
 	if err == nil {
 		fmt.Fprintf(c.Stdout, "session %s · looprig --resume %s\n", a.Session.ID(), a.Session.ID())
 	}

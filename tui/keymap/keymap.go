@@ -33,6 +33,7 @@ const (
 	List           Context = "list" // palette, pickers, help, notices
 	Notices        Context = "notices"
 	Fetched        Context = "fetched"
+	Sessions       Context = "sessions"
 	GatePermission Context = "gate.permission"
 	GateConfirm    Context = "gate.confirm"
 	GateURL        Context = "gate.open_url"
@@ -44,7 +45,7 @@ const (
 
 // Contexts lists the contexts in the order of the help.
 func Contexts() []Context {
-	return []Context{Always, Global, Leader, Composer, Transcript, Bindings, Catalog, List, Notices, Fetched,
+	return []Context{Always, Global, Leader, Composer, Transcript, Bindings, Catalog, List, Notices, Fetched, Sessions,
 		GatePermission, GateConfirm, GateURL, GateServer, GateSampling, Form, Confirm}
 }
 
@@ -71,6 +72,8 @@ func (c Context) Title() string {
 		return "Notices, stderr and logs"
 	case Fetched:
 		return "A prompt or a resource"
+	case Sessions:
+		return "Sessions"
 	case GatePermission:
 		return "Gate: permission"
 	case GateConfirm:

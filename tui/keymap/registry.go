@@ -82,6 +82,9 @@ const (
 	FetchedInsert ID = "fetched.insert"
 	FetchedCopy   ID = "fetched.copy"
 
+	SessionFork   ID = "sessions.fork"
+	SessionDelete ID = "sessions.delete"
+
 	ListUp    ID = "list.up"
 	ListDown  ID = "list.down"
 	ListPgUp  ID = "list.page_up"
@@ -146,7 +149,7 @@ var registry = []Action{
 	{ID: OpenBindings, Title: "Bindings", Context: Global, Keys: []string{"f2"}, Palette: true},
 	{ID: OpenCatalog, Title: "Catalog", Context: Global, Keys: []string{"f3"}, Palette: true},
 	{ID: OpenLedger, Title: "Ledger and pins", Context: Global, Keys: []string{"f4"}, Palette: true, Disabled: later + "; `looprig ledger verify` and `looprig ledger tail` read the ledger"},
-	{ID: OpenSessions, Title: "Sessions", Context: Global, Keys: []string{"f5"}, Palette: true, Disabled: later + "; `looprig sessions list` lists them"},
+	{ID: OpenSessions, Title: "Sessions", Context: Global, Keys: []string{"f5"}, Palette: true},
 	{ID: OpenGate, Title: "Oldest open gate", Context: Global, Keys: []string{"f6"}, Palette: true},
 	{ID: OpenNotices, Title: "Notices, stderr and logs", Context: Global, Keys: []string{"f7"}, Palette: true},
 	{ID: GetPrompt, Title: "Get a prompt", Context: Global, Palette: true},
@@ -158,7 +161,7 @@ var registry = []Action{
 	{ID: "leader.bindings", Title: "Bindings", Context: Leader, Keys: []string{"b"}},
 	{ID: "leader.catalog", Title: "Catalog", Context: Leader, Keys: []string{"c"}},
 	{ID: "leader.ledger", Title: "Ledger and pins", Context: Leader, Keys: []string{"l"}, Disabled: later},
-	{ID: "leader.sessions", Title: "Sessions", Context: Leader, Keys: []string{"s"}, Disabled: later},
+	{ID: "leader.sessions", Title: "Sessions", Context: Leader, Keys: []string{"s"}},
 	{ID: "leader.gate", Title: "Oldest open gate", Context: Leader, Keys: []string{"g"}},
 	{ID: "leader.notices", Title: "Notices, stderr and logs", Context: Leader, Keys: []string{"n"}},
 
@@ -230,6 +233,8 @@ var registry = []Action{
 
 	{ID: FetchedInsert, Title: "Put it into the composer", Context: Fetched, Keys: []string{"enter"}},
 	{ID: FetchedCopy, Title: "Copy it", Context: Fetched, Keys: []string{"y"}},
+	{ID: SessionFork, Title: "Go on with a copy", Context: Sessions, Keys: []string{"ctrl+f"}},
+	{ID: SessionDelete, Title: "Delete for good (twice)", Context: Sessions, Keys: []string{"ctrl+x"}},
 
 	{ID: PermitOnce, Title: "Allow once", Context: GatePermission, Keys: []string{"a"}},
 	{ID: PermitSession, Title: "Allow for this session", Context: GatePermission, Keys: []string{"s"}},
