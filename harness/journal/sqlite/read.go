@@ -11,7 +11,6 @@ import (
 	"iter"
 
 	"github.com/looprig/looprig/harness/journal"
-	"github.com/looprig/looprig/harness/ledger"
 )
 
 // Read implements journal.Store. A record that is missing or altered ends the
@@ -150,49 +149,4 @@ func (s *Store) Blob(ctx context.Context, digest string) (journal.Blob, error) {
 		return journal.Blob{}, &journal.CorruptError{Where: "blob " + digest, Reason: "the body does not match its digest"}
 	}
 	return b, nil
-}
-
-// LedgerEntries implements ledger.Reader.
-func (s *Store) LedgerEntries(ctx context.Context, from uint64) iter.Seq2[ledger.Stored, error] {
-	return func(yield func(ledger.Stored, error) bool) {
-		rows, err := s.db.QueryContext(ctx, "SELECT seq, hash, body FROM ledger WHERE seq>=? ORDER BY seq", max(from, 1))
-		if err != nil {
-			yield(ledger.Stored{}, classify("ledger", err))
-			return
-		}
-		defer func() { _ = rows.Close() }() // an error of reading shows in rows.Err
-		for rows.Next() {
-			var e ledger.Stored
-			if err := rows.Scan(&e.Seq, &e.Hash, &e.Body); err != nil {
-				yield(e, classify("ledger", err))
-				return
-			}
-			if !yield(e, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(ledger.Stored{}, classify("ledger", err))
-		}
-	}
-}
-
-// LedgerTail returns the last n entries, oldest first, as they are stored.
-func (s *Store) LedgerTail(ctx context.Context, n int) ([]ledger.Stored, error) {
-	var last uint64
-	if err := s.db.QueryRowContext(ctx, "SELECT coalesce(max(seq),0) FROM ledger").Scan(&last); err != nil {
-		return nil, classify("ledger", err)
-	}
-	from := uint64(1)
-	if n >= 0 && last > uint64(n) {
-		from = last - uint64(n) + 1
-	}
-	var out []ledger.Stored
-	for e, err := range s.LedgerEntries(ctx, from) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
 }

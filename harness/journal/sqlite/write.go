@@ -182,13 +182,6 @@ func (s *Store) Append(ctx context.Context, lease journal.Lease, b journal.Batch
 	})
 }
 
-// AppendLedger seals entries that belong to no session.
-func (s *Store) AppendLedger(ctx context.Context, drafts ...ledger.Draft) ([]ledger.Entry, error) {
-	return s.do(ctx, func(ctx context.Context, tx *sql.Tx) ([]ledger.Entry, error) {
-		return s.seal(ctx, tx, drafts)
-	})
-}
-
 func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lease, b journal.Batch) error {
 	last, err := s.checkLease(ctx, tx, lease)
 	if err != nil {
@@ -258,31 +251,6 @@ func (s *Store) checkLease(ctx context.Context, tx *sql.Tx, lease journal.Lease)
 		return 0, refuse(journal.ErrFenced)
 	}
 	return last, nil
-}
-
-func (s *Store) seal(ctx context.Context, tx *sql.Tx, drafts []ledger.Draft) ([]ledger.Entry, error) {
-	if len(drafts) == 0 {
-		return nil, nil
-	}
-	var seq uint64
-	var hash string
-	err := tx.QueryRowContext(ctx, "SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").Scan(&seq, &hash)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, err
-	}
-	out := make([]ledger.Entry, 0, len(drafts))
-	for _, d := range drafts {
-		e, stored, err := ledger.Seal(d, seq, hash, s.now())
-		if err != nil {
-			return nil, refuse(err)
-		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO ledger (seq, hash, body) VALUES (?,?,?)", stored.Seq, stored.Hash, stored.Body); err != nil {
-			return nil, err
-		}
-		seq, hash = e.Seq, e.Hash
-		out = append(out, e)
-	}
-	return out, nil
 }
 
 func nullable(s string) any {
