@@ -71,6 +71,9 @@ func (s *Session) settle(ctx context.Context, sl *slot, err error) (json.RawMess
 	case errors.As(err, &panicked) && panicked.Class == ClassPanic:
 		own := *panicked
 		e, own.Op = &own, sl.op
+	case s.endedOver():
+		// Its caller's context ends with the connection: the limit is the cause.
+		e = s.endedError(sl.op)
 	case ctx.Err() != nil:
 		e = ctxError(ctx, sl.op)
 	case s.ended() != nil:

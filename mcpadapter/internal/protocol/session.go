@@ -269,6 +269,12 @@ func ctxError(ctx context.Context, op string) *Error {
 	return e
 }
 
+// endedOver says whether the session has ended because a frame was over a limit.
+func (s *Session) endedOver() bool {
+	e := s.ended()
+	return e != nil && e.Class == ClassOverLimit
+}
+
 // endedError is the error of an operation that the session's end cut short.
 func (s *Session) endedError(op string) *Error {
 	e := *s.cause

@@ -34,15 +34,18 @@ func (c *Conn) listen() {
 func streamEnd(err error) error {
 	var exchange *httpguard.ExchangeError
 	var guard *wire.GuardError
+	var endless *wire.FrameEndError
 	switch {
 	case errors.Is(err, io.EOF):
 		return lost("the event stream ended", nil)
 	case errors.As(err, &guard):
 		return guard
+	case errors.As(err, &endless):
+		return endless // the limit is what a call failed by, not the loss
 	case errors.As(err, &exchange):
 		return lost(exchange.Reason, exchange)
 	}
-	return lost("an event over the limit did not end", err)
+	return lost("the stream of events broke", err)
 }
 
 // frame makes a frame of an event; there is none in events that carry nothing,
