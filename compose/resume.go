@@ -135,6 +135,7 @@ func (a *App) restoreSession(ctx context.Context, opt session.Options) error {
 		var err error
 		if id, err = session.Fork(ctx, session.ForkOptions{
 			Store: a.store, StoreName: opt.StoreName, Parent: id, Turn: r.Turn, App: opt.App, Mode: opt.Mode, Holder: opt.Holder, Clock: opt.Clock,
+			Open: true,
 		}); err != nil {
 			return a.resumeFault(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/tui"
 )
@@ -24,6 +25,9 @@ func (k keptSessions) List(ctx context.Context, text string) ([]tui.SessionEntry
 	}
 	out := make([]tui.SessionEntry, 0, len(metas))
 	for _, m := range metas {
+		if m.Title == "" && m.Turns > 0 {
+			m.Title = k.opening(ctx, m.Session)
+		}
 		e := tui.SessionEntry{
 			ID: m.Session, Title: m.Title, Mode: m.Mode, Updated: m.Updated, Turns: m.Turns, Fork: m.Parent != "",
 			Open: m.Open != "" || m.Session == k.app.Session.ID(),
@@ -41,6 +45,28 @@ func (k keptSessions) List(ctx context.Context, text string) ([]tui.SessionEntry
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// maxOpening bounds the records that are looked through for what was said first.
+const maxOpening = 200
+
+// opening is what was said first in a session, "" where that is not near its
+// beginning.
+func (k keptSessions) opening(ctx context.Context, session string) string {
+	for rec, err := range k.app.store.Read(ctx, session, 1) {
+		if err != nil || rec.Seq > maxOpening {
+			return ""
+		}
+		if rec.Type != string(event.TypeTurnStarted) {
+			continue
+		}
+		if e, err := event.Decode(rec.Line); err == nil {
+			if started, ok := e.(*event.TurnStarted); ok {
+				return started.Text
+			}
+		}
+	}
+	return ""
 }
 
 func (k keptSessions) Delete(ctx context.Context, id string) error {

@@ -36,7 +36,9 @@ type ForkOptions struct {
 	// the parent's.
 	App, Mode, Title, StoreName string
 	Holder                      string
-	Clock                       Clock
+	// Open leaves out session.closed: Restore follows at once.
+	Open  bool
+	Clock Clock
 }
 
 // Fork makes a session whose history begins with the parent's up to the end of a
@@ -74,9 +76,12 @@ func Fork(ctx context.Context, o ForkOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fork session: %w", err)
 	}
-	closed := &event.SessionClosed{Reason: "forked"}
+	events := []event.Event{started}
+	if !o.Open {
+		events = append(events, &event.SessionClosed{Reason: "forked"})
+	}
 	h := newHub(id, Options{Store: o.Store, Clock: o.Clock, Limits: limits}, lease, func(f func()) { f() })
-	err = h.append(nil, started, closed)
+	err = h.append(nil, events...)
 	h.stop()
 	return id, errors.Join(err, o.Store.Release(context.WithoutCancel(ctx), lease))
 }

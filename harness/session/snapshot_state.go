@@ -146,6 +146,7 @@ func (p *past) apply(e event.Event) error {
 	case *event.SessionStarted:
 		p.App, p.Mode, p.Title = e.App, e.Mode, e.Title
 		p.Parent, p.ParentSeq, p.Fingerprint = e.Parent, e.ParentSeq, e.Fingerprint
+		p.Closed = e.Parent != "" // nothing of a fork is under way
 	case *event.SessionRestored:
 		p.Closed = false
 		if len(e.Fingerprint) > 0 {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/looprig/looprig/internal/ptytest"
 )
 
 // resumeSeed makes the moments of TestContinueAfterRandomKills.
@@ -326,5 +328,36 @@ func TestContinueAfterRandomKills(t *testing.T) {
 			}
 			w.sound(w.sessions()[0])
 		})
+	}
+}
+
+// In the interface the sessions of the home are listed, and another one is gone
+// on with, or a copy of it.
+func TestTerminalSessions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x := w.terminal(80, 24)
+	x.see("●1", "gen 1")
+	x.line("/call demo add {\"a\":2,\"b\":3}")
+	x.see("✔ ok")
+	x.quit()
+	first := w.sessions()[0]
+	x = w.terminal(80, 24)
+	x.see("●1", "gen 1")
+	x.Type("\x1b[15~") // F5
+	x.see("sessions", "mcp:demo:add", "closed", "this one")
+	x.Type(ptytest.Down, ptytest.Enter)
+	x.see("the session goes on", "1 turns before", "✔ ok", "●1")
+	x.line("/sessions add")
+	x.see("with “add”", "this one")
+	x.Type("\x06") // a copy of it
+	x.see("the session goes on", "●1")
+	x.quit()
+	all := w.sessions()
+	if len(all) != 3 {
+		t.Errorf("%d sessions", len(all))
+	}
+	if n := bytes.Count(w.journal(first), []byte(`"type":"session.restored"`)); n != 1 {
+		t.Errorf("the first session was gone on with %d times", n)
 	}
 }
