@@ -55,7 +55,8 @@ func digestOf(v any) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// plain is a part of the configuration without the places in its file.
+// plain is a part of the configuration without the places in its file and
+// without what it does not set: a key that a later version knows is no change.
 func plain(v any) any {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -73,7 +74,9 @@ func withoutPlaces(v any) any {
 	case map[string]any:
 		delete(v, "Pos")
 		for k, x := range v {
-			v[k] = withoutPlaces(x)
+			if v[k] = withoutPlaces(x); unset(v[k]) {
+				delete(v, k)
+			}
 		}
 	case []any:
 		for i, x := range v {
@@ -81,6 +84,24 @@ func withoutPlaces(v any) any {
 		}
 	}
 	return v
+}
+
+func unset(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case float64:
+		return v == 0
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
 }
 
 // declaredEntry is an entry as it is written, variables not expanded and without

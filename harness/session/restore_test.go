@@ -458,6 +458,9 @@ func TestRestoreOnTheRealStore(t *testing.T) {
 	for range 3 {
 		r := restored(t, o, w.ID(), richTools()...)
 		r.say("use add")
+		if metas, err := store.List(t.Context(), journal.Query{}); err != nil || metas[0].Closed {
+			t.Errorf("an open session counts as closed: %+v %v", metas, err)
+		}
 		w.must(loader{store: store, limits: r.o.Limits}.save(t.Context(), r.hub.lease))
 		r.shut()
 	}

@@ -263,10 +263,23 @@ func (p *past) message(e *event.MessageCompleted) error {
 	}
 	if t != nil {
 		t.Steps, t.Uses = e.Step, uses
-		t.Usage.Input += e.Usage.Input
-		t.Usage.Output += e.Usage.Output
+		t.Usage = sumOf(t.Usage, e.Usage)
 	}
 	return nil
+}
+
+// sumOf adds what two messages used.
+func sumOf(a, b event.Usage) event.Usage {
+	a.Input += b.Input
+	a.Output += b.Output
+	a.CacheRead += b.CacheRead
+	a.CacheWrite += b.CacheWrite
+	a.Reasoning += b.Reasoning
+	a.CostMicro += b.CostMicro
+	if a.Currency == "" {
+		a.Currency = b.Currency
+	}
+	return a
 }
 
 // endTurn ends a turn; uses that are still without a result get this one.
