@@ -29,6 +29,8 @@ type past struct {
 	InputID uint64 `json:"input_id"`
 	CallID  uint64 `json:"call_id"`
 	GateID  uint64 `json:"gate_id"`
+	// Delegated counts the delegates, whose loops' names end in their number.
+	Delegated uint64 `json:"delegated,omitempty"`
 
 	Turns    int            `json:"turns"`
 	Coverage event.Coverage `json:"coverage"`
@@ -177,6 +179,9 @@ func (p *past) applyLoop(e event.Event) error {
 	case *event.LoopStarted:
 		l := p.loop(e.Loop)
 		l.Model, l.Parent, l.Closed = e.Model, e.Parent, false
+		if e.Parent != "" {
+			used(&p.Delegated, e.Loop[max(strings.LastIndex(e.Loop, "-"), 0):])
+		}
 	case *event.LoopClosed:
 		l := p.loop(e.Loop)
 		l.Closed = true
