@@ -115,8 +115,9 @@ func matters(t event.Type) bool {
 		event.TypePinPending, event.TypePinAccepted, event.TypePinRefused, event.TypePinChanged, event.TypeExpectation,
 		event.TypeLoopIdle, event.TypeConfigDrift, event.TypeGrantChanged:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // decodeRecord reads the record that has to be the next.
