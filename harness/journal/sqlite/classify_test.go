@@ -38,3 +38,20 @@ func TestFaultsOfTheSchemaAndOfTheDiskAreTold(t *testing.T) {
 		t.Errorf("a full disk gave %v", err)
 	}
 }
+
+// The sum says what the current version makes: whoever changes the schema changes
+// it too.
+func TestTheSumIsOfThisSchema(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := sumOfSchema(t.Context(), db); err != nil || sum != schemaSum {
+		t.Errorf("schemaSum is %q, want %q (%v)", schemaSum, sum, err)
+	}
+}

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,6 +115,37 @@ func migrate(ctx context.Context, db *sql.DB) (err error) {
 	return tx.Commit()
 }
 
+// schemaSum is over the tables and indexes as the current version makes them. A
+// bit that flipped in their description could otherwise make rows disappear
+// without an error.
+const schemaSum = "9a5f150d1c11a9d5b736cfd2aeda994b3d15117066fc40b405b047d18b7e070e"
+
+// checkSchema holds what the file says of its tables to what was made.
+func checkSchema(ctx context.Context, db *sql.DB) error {
+	sum, err := sumOfSchema(ctx, db)
+	if err == nil && sum != schemaSum {
+		return &journal.CorruptError{Where: "database", Reason: "the database's tables are not what they were made"}
+	}
+	return err
+}
+
+func sumOfSchema(ctx context.Context, db *sql.DB) (_ string, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql,'') FROM sqlite_schema ORDER BY type, name")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	h := sha256.New()
+	for rows.Next() {
+		var kind, name, table, text string
+		if err := rows.Scan(&kind, &name, &table, &text); err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(h, "%q %q %q %q\n", kind, name, table, text) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil)), rows.Err()
+}
+
 func checkVersion(ctx context.Context, db *sql.DB) error {
 	v, err := version(ctx, db)
 	if err != nil {
@@ -145,6 +178,10 @@ func ignoreDone(err error) error {
 func classify(where string, err error) error {
 	var se *driver.Error
 	if !errors.As(err, &se) {
+		if err != nil && strings.HasPrefix(err.Error(), "sql: Scan error") {
+			// A column holds what no append puts there.
+			return &journal.CorruptError{Where: where, Reason: "a row does not hold what was written", Err: err}
+		}
 		return err
 	}
 	switch se.Code() & 0xff {
@@ -153,7 +190,7 @@ func classify(where string, err error) error {
 	case lib.SQLITE_ERROR:
 		// The statements are fixed: what they name is missing only from a schema
 		// that is no longer the one that was made.
-		if text := se.Error(); strings.Contains(text, "no such table") || strings.Contains(text, "no such column") || strings.Contains(text, "has no column") {
+		if text := se.Error(); strings.Contains(text, "no such table") || strings.Contains(text, "no such column") || strings.Contains(text, "has no column") || strings.Contains(text, "unsupported file format") {
 			return &journal.CorruptError{Where: where, Reason: "the database's tables are not what they were made", Err: err}
 		}
 	case lib.SQLITE_FULL:

@@ -45,6 +45,8 @@ const (
 	maxRetry = 100 * time.Millisecond
 
 	readers = 4
+	// minFile is the smallest page of a database: less is what is left of one.
+	minFile = 512
 	dirMode = 0o700
 	dbMode  = 0o600
 )
@@ -142,9 +144,15 @@ func (s *Store) setUp(ctx context.Context, readOnly bool) error {
 
 func (s *Store) firstUse(ctx context.Context, readOnly bool) error {
 	if readOnly {
-		return checkVersion(ctx, s.db)
+		if err := checkVersion(ctx, s.db); err != nil {
+			return err
+		}
+		return checkSchema(ctx, s.db)
 	}
 	if err := migrate(ctx, s.wdb); err != nil {
+		return err
+	}
+	if err := checkSchema(ctx, s.wdb); err != nil {
 		return err
 	}
 	// What somebody else left to be done may be left again.
@@ -176,7 +184,15 @@ func prepareFile(opt Options) error {
 	if err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
-	return f.Close()
+	st, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("open journal: %w", err)
+	}
+	if n := st.Size(); n > 0 && n < minFile {
+		// SQLite would make a new database of it.
+		return &journal.CorruptError{Where: "database", Reason: "the file is cut short"}
+	}
+	return nil
 }
 
 func dsn(path string, readOnly bool) string {

@@ -18,7 +18,19 @@ import (
 	"github.com/looprig/looprig/harness/ledger"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childMain, when set, is what this program does when a test has started it as
+// one of several processes.
+var childMain func(job string)
+
+const childVar = "LOOPRIG_STORE_CHILD"
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(childVar); job != "" && childMain != nil {
+		childMain(job)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestConformance(t *testing.T) {
 	t.Parallel()

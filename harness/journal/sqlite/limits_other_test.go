@@ -1,0 +1,5 @@
+//go:build integration && !unix
+
+package sqlite_test
+
+func limitFiles(uint64) {}
