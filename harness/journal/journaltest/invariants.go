@@ -90,8 +90,11 @@ func goOn(ctx context.Context, s journal.Store, id string, last uint64) error {
 		return fmt.Errorf("acquire: %w", err)
 	}
 	batch := journal.Batch{ExpectedSeq: last, Records: []journal.Record{record(last+1, "after the fault")}}
-	if _, err := s.Append(ctx, first, batch); !errors.Is(err, journal.ErrFenced) {
-		return fmt.Errorf("append with a lost lease: %v", err)
+	switch _, err := s.Append(ctx, first, batch); {
+	case err == nil:
+		return errors.New("an append with a lost lease was taken")
+	case !errors.Is(err, journal.ErrFenced):
+		return fmt.Errorf("append with a lost lease: %w", err)
 	}
 	if _, err := s.Append(ctx, lease, batch); err != nil {
 		return fmt.Errorf("append: %w", err)

@@ -37,8 +37,10 @@ func (s *Store) deleteSession(ctx context.Context, tx *sql.Tx, session string) e
 	if err := dropRefs(ctx, tx, session); err != nil {
 		return err
 	}
-	for _, table := range []string{"records WHERE session", "snapshots WHERE session", "sessions WHERE id"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+"=?", session); err != nil {
+	for _, stmt := range []string{
+		"DELETE FROM records WHERE session=?", "DELETE FROM snapshots WHERE session=?", "DELETE FROM sessions WHERE id=?",
+	} {
+		if _, err := tx.ExecContext(ctx, stmt, session); err != nil {
 			return err
 		}
 	}

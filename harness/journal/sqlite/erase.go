@@ -81,8 +81,8 @@ func (s *Store) DeleteBlob(ctx context.Context, digest string) error {
 }
 
 func deleteBlob(ctx context.Context, tx *sql.Tx, digest string) error {
-	for _, table := range []string{"blobs", "blob_refs"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE digest=?", digest); err != nil {
+	for _, stmt := range []string{"DELETE FROM blobs WHERE digest=?", "DELETE FROM blob_refs WHERE digest=?"} {
+		if _, err := tx.ExecContext(ctx, stmt, digest); err != nil {
 			return err
 		}
 	}

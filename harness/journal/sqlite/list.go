@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -71,9 +72,9 @@ func (s *Store) list(ctx context.Context, prefix string, limit int) (out []journ
 
 // said reports whether a text is in what a session's records say.
 func (s *Store) said(ctx context.Context, session string, text search.Text) (found bool, err error) {
-	args := []any{session}
-	for _, t := range search.Types {
-		args = append(args, t)
+	types, err := json.Marshal(search.Types)
+	if err != nil {
+		return false, err
 	}
 	// Bodies are read on the connection of the rows: with one more for each, as
 	// many searches as there are connections would wait for each other.
@@ -82,7 +83,7 @@ func (s *Store) said(ctx context.Context, session string, text search.Text) (fou
 		return false, classify("session "+session, err)
 	}
 	defer func() { err = errors.Join(err, ignoreDone(tx.Rollback())) }()
-	rows, err := tx.QueryContext(ctx, "SELECT line FROM records WHERE session=? AND type IN (?"+strings.Repeat(",?", len(search.Types)-1)+")", args...)
+	rows, err := tx.QueryContext(ctx, "SELECT line FROM records WHERE session=? AND type IN (SELECT value FROM json_each(?))", session, string(types))
 	if err != nil {
 		return false, classify("session "+session, err)
 	}
