@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"time"
-
-	"golang.org/x/mod/sumdb/tlog"
 )
 
 // Stored is an entry as a store keeps it: the canonical bytes and their hash.
@@ -18,6 +16,9 @@ type Stored struct {
 	Seq  uint64
 	Hash string
 	Body []byte
+	// Nodes are the nodes of the tree that the entry completes (see Tree.Append),
+	// where the store keeps them.
+	Nodes []byte
 }
 
 // Reader yields stored entries in order of Seq, starting at from (1 is the
@@ -61,7 +62,7 @@ func canonical(b body) ([]byte, error) {
 
 // leafHash is the RFC 6962 section 2.1 leaf hash of the canonical bytes.
 func leafHash(raw []byte) string {
-	h := tlog.RecordHash(raw)
+	h := LeafHash(raw)
 	return "sha256:" + hex.EncodeToString(h[:])
 }
 
@@ -69,13 +70,11 @@ func leafHash(raw []byte) string {
 // canonical and that the hash is theirs.
 func Open(s Stored) (Entry, error) {
 	var b body
-	dec := json.NewDecoder(bytes.NewReader(s.Body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&b); err != nil {
-		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: "the entry cannot be read", Err: err}
-	}
-	if again, err := canonical(b); err != nil || !bytes.Equal(again, s.Body) {
-		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: "the entry's bytes are not in canonical form"}
+	if !scan(s.Body, &b) {
+		var err error
+		if b, err = decode(s); err != nil {
+			return Entry{}, err
+		}
 	}
 	if got := leafHash(s.Body); got != s.Hash {
 		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: "the entry does not match its hash"}
@@ -84,6 +83,21 @@ func Open(s Stored) (Entry, error) {
 		return Entry{}, &BadEntryError{Seq: s.Seq, Reason: fmt.Sprintf("the entry says that it is number %d", b.Seq)}
 	}
 	return Entry{Seq: b.Seq, Time: b.Time, Prev: b.Prev, Draft: b.Draft, Hash: s.Hash}, nil
+}
+
+// decode is the authority on which bytes are canonical: those that come out
+// again when what they say is encoded.
+func decode(s Stored) (body, error) {
+	var b body
+	dec := json.NewDecoder(bytes.NewReader(s.Body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		return b, &BadEntryError{Seq: s.Seq, Reason: "the entry cannot be read", Err: err}
+	}
+	if again, err := canonical(b); err != nil || !bytes.Equal(again, s.Body) {
+		return b, &BadEntryError{Seq: s.Seq, Reason: "the entry's bytes are not in canonical form"}
+	}
+	return b, nil
 }
 
 // BadEntryError names the first entry that breaks the chain.
@@ -96,73 +110,6 @@ type BadEntryError struct {
 func (e *BadEntryError) Error() string { return fmt.Sprintf("ledger entry %d: %s", e.Seq, e.Reason) }
 
 func (e *BadEntryError) Unwrap() error { return e.Err }
-
-// Report is what a verification found.
-type Report struct {
-	Entries  uint64 `json:"entries"`
-	Head     string `json:"head"`
-	Intents  int    `json:"intents"`
-	Outcomes int    `json:"outcomes"`
-	// Open lists calls ("session/call") with an intent and no outcome: sent or
-	// about to be, outcome unknown. At most MaxOpenListed; OpenTotal counts all.
-	Open      []string `json:"open,omitempty"`
-	OpenTotal int      `json:"open_total"`
-}
-
-// MaxOpenListed bounds Report.Open.
-const MaxOpenListed = 100
-
-// Verify walks the whole chain. It returns a *BadEntryError for the first entry
-// that is missing, altered, out of place or duplicated.
-func Verify(ctx context.Context, r Reader) (Report, error) {
-	var rep Report
-	open := map[string]struct{}{}
-	for s, err := range r.LedgerEntries(ctx, 1) {
-		if err != nil {
-			return rep, err
-		}
-		e, err := verifyNext(s, rep.Entries, rep.Head)
-		if err != nil {
-			return rep, err
-		}
-		key := e.Session + "/" + e.Call
-		switch e.Kind {
-		case KindIntent:
-			if _, twice := open[key]; twice {
-				return rep, &BadEntryError{Seq: e.Seq, Reason: "a second intent for call " + key}
-			}
-			open[key] = struct{}{}
-			rep.Intents++
-		case KindOutcome:
-			if _, ok := open[key]; !ok {
-				return rep, &BadEntryError{Seq: e.Seq, Reason: "an outcome without an intent for call " + key}
-			}
-			delete(open, key)
-			rep.Outcomes++
-		case KindDecision, KindPin, KindReconfiguration:
-		default:
-			return rep, &BadEntryError{Seq: e.Seq, Reason: fmt.Sprintf("unknown kind %q", string(e.Kind))}
-		}
-		rep.Entries, rep.Head = e.Seq, e.Hash
-	}
-	rep.OpenTotal = len(open)
-	rep.Open = firstKeys(open, MaxOpenListed)
-	return rep, ctx.Err()
-}
-
-func verifyNext(s Stored, lastSeq uint64, lastHash string) (Entry, error) {
-	if s.Seq != lastSeq+1 {
-		return Entry{}, &BadEntryError{Seq: lastSeq + 1, Reason: fmt.Sprintf("missing: the next entry is number %d", s.Seq)}
-	}
-	e, err := Open(s)
-	if err != nil {
-		return Entry{}, err
-	}
-	if e.Prev != lastHash {
-		return Entry{}, &BadEntryError{Seq: e.Seq, Reason: "it does not follow the entry before it"}
-	}
-	return e, nil
-}
 
 // IsBad reports whether err says that the chain is broken.
 func IsBad(err error) bool {
