@@ -10,6 +10,7 @@ import (
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/model"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // The waits between two attempts of a step.
@@ -40,8 +41,7 @@ func (t *turn) step() (message, error) {
 	for attempt := 0; ; attempt++ {
 		msg, began, err := t.ask()
 		if err == nil {
-			t.usage.Input += msg.usage.Input
-			t.usage.Output += msg.usage.Output
+			t.usage = sumOf(t.usage, msg.usage)
 			return msg, t.s.hub.emit(nil, &event.MessageCompleted{
 				Header: t.head(), Step: t.steps, Role: content.RoleAssistant, Content: msg.blocks, Usage: msg.usage, Stop: msg.stop,
 			})
@@ -56,11 +56,23 @@ func (t *turn) step() (message, error) {
 		if failed.RetryAfter > 0 {
 			wait = failed.RetryAfter
 		}
-		if err := t.pause(min(wait, maxRetryWait)); err != nil {
+		wait = min(wait, maxRetryWait)
+		if err := t.tellRetry(failed, attempt+1, wait); err != nil {
+			return message{}, err
+		}
+		if err := t.pause(wait); err != nil {
 			return message{}, err
 		}
 		wait *= 2
 	}
+}
+
+// tellRetry says that a step is tried again, why and when.
+func (t *turn) tellRetry(f *model.Error, attempt int, wait time.Duration) error {
+	why := safetext.ToLineN(f.Message, maxReasonBytes)
+	return t.s.hub.emit(nil, &event.Notice{Header: t.head(), Code: "model_retry", Level: "warn", Text: fmt.Sprintf(
+		"the model failed (%s: %s); attempt %d of %d follows in %s", f.Code, why, attempt+1, t.s.o.Limits.ModelRetries+1, wait.Round(time.Millisecond),
+	)})
 }
 
 func modelFailure(err error) error {
@@ -125,6 +137,9 @@ func (c *collector) add(chunk model.Chunk) error {
 	case model.ChunkUsage:
 		c.msg.usage.Input += chunk.InputTokens
 		c.msg.usage.Output += chunk.OutputTokens
+		c.msg.usage.CacheRead += chunk.CacheReadTokens
+		c.msg.usage.CacheWrite += chunk.CacheWriteTokens
+		c.msg.usage.Reasoning += chunk.ReasoningTokens
 	case model.ChunkStop:
 		c.msg.stop = chunk.Stop
 	}

@@ -70,10 +70,16 @@ func setUp(t *testing.T) (home, config, files, marker string) {
 
 func run(t *testing.T, home string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	return runWith(t, home, nil, args...)
+}
+
+// runWith is run with more environment.
+func runWith(t *testing.T, home string, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, looprig, args...)
-	cmd.Env = append(os.Environ(), "LOOPRIG_HOME="+home)
+	cmd.Env = append(append(os.Environ(), "LOOPRIG_HOME="+home), env...)
 	var out, errOut strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()

@@ -239,6 +239,9 @@ func (c *Client) unsent(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the URL may be a private one
 	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &model.Error{Code: "network", Message: c.host() + " closed the connection without an answer", Retryable: true}
+	}
 	return &model.Error{Code: "network", Message: c.host() + " cannot be reached: " + safetext.ToLineN(err.Error(), maxQuoted).String(), Retryable: true}
 }
 
