@@ -91,7 +91,7 @@ bench: ## every benchmark, with allocations
 
 # --- check -----------------------------------------------------------------
 
-.PHONY: secure check format-check lint vet vulncheck race fuzz-short generate generate-check
+.PHONY: secure check format-check lint vet vulncheck race faults fuzz-short generate generate-check
 secure: format-check $(GOTEST_DEPS) ## the fast gate before a commit: format, vet, lint, leak guard, secrets, unit tests
 	$(GO) vet ./...
 	@if [ -x $(GOLANGCI) ]; then $(GOLANGCI) run ./...; else echo "lint: skipped: not installed (make lint installs it)"; fi
@@ -118,6 +118,9 @@ vulncheck: ## govulncheck, where its database can be reached
 
 race: $(GOTEST_DEPS) ## unit and integration tests with the race detector
 	LOOPRIG_LIVE_ROUNDS=200 $(GOTEST) -race -timeout $(RACE_TIMEOUT) -tags integration ./...
+
+faults: $(GOTEST_DEPS) ## the whole fault sweeps over the store; takes long
+	LOOPRIG_FAULTS=full $(GOTEST) -timeout 60m -tags integration -run 'Killed|Failing|Longest|Tiny|Eight|Cut|Flipped' ./harness/journal/sqlite
 
 fuzz-short: ## every fuzz target for a few seconds
 	$(GO) run ./internal/tools/fuzzshort -total $(FUZZ_TOTAL) -each $(FUZZ_EACH)

@@ -58,7 +58,7 @@ const (
 func Actions(k Kind) []Action {
 	switch k {
 	case KindPermission:
-		return []Action{ActionOnce, ActionSession, ActionAlways, ActionDeny}
+		return []Action{ActionOnce, ActionSession, ActionDeny}
 	case KindForm:
 		return []Action{ActionSubmit, ActionDecline, ActionCancel}
 	case KindConfirm:
@@ -69,8 +69,6 @@ func Actions(k Kind) []Action {
 		return []Action{ActionAccept, ActionOnce, ActionRefuse}
 	case KindSampling:
 		return []Action{ActionRun, ActionEdit, ActionDecline, ActionCancel}
-	case KindAskUser:
-		return []Action{ActionAnswer, ActionDismiss}
 	}
 	return nil
 }
