@@ -59,7 +59,7 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 	}
 	opt := c.options(compose.ModeHeadless)
 	opt.Only, opt.Answers, opt.Title = binding, set, "call "+binding+" "+name
-	save, err := openSave(f.Save)
+	save, err := openSave("--save", f.Save)
 	if err != nil {
 		return err
 	}

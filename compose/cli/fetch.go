@@ -86,7 +86,7 @@ func (c *CLI) fetch(ctx context.Context, binding, title string, f FetchOptions, 
 		return err
 	}
 	defer cancel()
-	save, err := openSave(f.Save)
+	save, err := openSave("--save", f.Save)
 	if err != nil {
 		return err
 	}

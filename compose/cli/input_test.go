@@ -76,11 +76,11 @@ func TestStreamsThatWouldHaveNoEffectAreRefused(t *testing.T) {
 func TestSaveFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := openSave(filepath.Join(dir, "none", "x")); exit.Of(err) != exit.Usage {
+	if _, err := openSave("--save", filepath.Join(dir, "none", "x")); exit.Of(err) != exit.Usage {
 		t.Errorf("a path that cannot be made gave %v", err)
 	}
 	path := filepath.Join(dir, "new")
-	s, err := openSave(path)
+	s, err := openSave("--save", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSaveFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []struct{ out, want string }{{"", "what was there before"}, {"new", "new"}} {
-		s, err := openSave(old)
+		s, err := openSave("--save", old)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,8 @@ type RootOptions struct {
 	Theme     string
 	Timeout   time.Duration
 	Ephemeral bool
+	// Reports of a script: "junit=FILE" or "github".
+	Reports []string
 	// Resume is a session's id or its beginning, Continue takes the one used last;
 	// Fork goes on with a copy up to a turn, "" for the last. AcceptDrift goes on
 	// under a configuration that has changed.
@@ -41,6 +43,9 @@ func (c *CLI) Root(ctx context.Context, f RootOptions) error {
 	}
 	if f.Headless || f.Script != "" || f.Prompt != "" {
 		return c.headless(ctx, f)
+	}
+	if len(f.Reports) > 0 {
+		return exit.New(exit.Usage, "--report belongs to runs without the interface: give --headless and a script")
 	}
 	if !term.IsTerminal(c.Stdin.Fd()) || !term.IsTerminal(c.Stdout.Fd()) {
 		return exit.New(exit.Usage, "stdin or stdout is not a terminal, so there is no interface: "+

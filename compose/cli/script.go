@@ -17,7 +17,12 @@ import (
 	"github.com/looprig/looprig/internal/safetext"
 )
 
-func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Script) error {
+func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Script) (err error) {
+	rep, err := openReports(f.Reports, script)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rep.finish(c, err)) }()
 	set, err := c.answers(gate.AnswererScript, script.File, script.Answers)
 	if err != nil {
 		return err
@@ -42,7 +47,7 @@ func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Scr
 	err = c.withApp(ctx, opt, f.Ephemeral, func(ctx context.Context, a *compose.App) error {
 		return headless.Run(ctx, headless.Options{
 			Script: script, Session: a.Session, Port: a.Port, Reader: a.Port, Define: a.Port.Define, Settle: a.Port.Settle,
-			Answers: set, Scripted: opt.Scripted, Text: c.text(&out),
+			Answers: set, Scripted: opt.Scripted, Text: c.text(&out), Ended: rep.ended,
 		})
 	})
 	return errors.Join(err, out.failed())

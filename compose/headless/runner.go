@@ -33,6 +33,9 @@ type Options struct {
 	// Answers are the run's prepared answers; Scripted its model, or nil.
 	Answers  *answers.Set
 	Scripted *scripted.Client
+	// Ended is told of each step that ended, with its index, its failure (nil for
+	// none) and how long it took. It may be nil.
+	Ended func(i int, err error, took time.Duration)
 	// Text receives each step's text for people, or nil.
 	Text func(string)
 	// TurnTimeout bounds a turn that names no timeout; 0 leaves it to the run's.
@@ -59,7 +62,11 @@ func Run(ctx context.Context, opt Options) (err error) {
 	code := exit.OK
 	var first error
 	for i, s := range opt.Script.Steps {
+		begun := time.Now()
 		serr := r.step(ctx, i, s)
+		if opt.Ended != nil {
+			opt.Ended(i, serr, time.Since(begun))
+		}
 		if serr == nil {
 			continue
 		}

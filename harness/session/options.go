@@ -44,9 +44,6 @@ type Options struct {
 	// When it returns false the gate closes as refused by policy with the
 	// detail no_interactive_gate. It must return soon after ctx ends.
 	Answer func(ctx context.Context, env gate.Envelope) (gate.Response, bool)
-	// Grants keeps the grants that outlive the session. Without it "always" is not
-	// offered.
-	Grants policy.GrantStore
 	// Fingerprint is what the session depends on; it is kept, and compared when
 	// the session is restored.
 	Fingerprint event.Fingerprint
