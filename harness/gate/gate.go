@@ -26,7 +26,6 @@ const (
 	KindOpenURL         Kind = "open_url"
 	KindUntrustedServer Kind = "untrusted_server"
 	KindSampling        Kind = "sampling"
-	KindAskUser         Kind = "ask_user"
 )
 
 // FormSchema is the form of package form under the name that hosts know.
