@@ -3,7 +3,7 @@ package compose
 import (
 	"context"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/looprig/looprig/compose/exit"
@@ -46,7 +46,7 @@ func (d *decideDrift) decide(ctx context.Context, e *session.ConfigMismatchError
 	case d.resume.Decide == nil:
 		return false, "default"
 	}
-	if d.decided == nil || !reflect.DeepEqual(d.decided, e.Fields) {
+	if d.decided == nil || !slices.Equal(d.decided, e.Fields) {
 		d.decided, d.accept = e.Fields, d.resume.Decide(ctx, e)
 	}
 	return d.accept, d.by

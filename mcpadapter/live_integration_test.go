@@ -106,22 +106,6 @@ func (h *harbour) binding(name string, kind int) Binding {
 	}}
 }
 
-func (h *harbour) operation(rng *rand.Rand, name string) Operation {
-	kind := rng.IntN(12)
-	switch rng.IntN(6) {
-	case 0:
-		return AddBinding{h.binding(name, kind)}
-	case 1:
-		return RemoveBinding{name}
-	case 2:
-		return EnableBinding{name}
-	case 3:
-		return DisableBinding{name}
-	default:
-		return ReplaceBinding{name, h.binding(name, kind)}
-	}
-}
-
 // disturb ends something of a server over HTTP.
 func (h *harbour) disturb(rng *rand.Rand) {
 	all := append(append([]*fixture.HTTPServer{}, h.http...), h.sse...)
@@ -195,7 +179,7 @@ func TestLiveReconfiguration(t *testing.T) {
 				case 1:
 					h.disturb(rng)
 				default:
-					err = r.m.Reconfigure(wait, h.operation(rng, name))
+					err = r.m.Reconfigure(wait, randomOperation(rng, name, h.binding(name, rng.IntN(12))))
 				}
 				if err == nil {
 					applied.Add(1)

@@ -49,12 +49,11 @@ func (f *fleet) binding(name string, kind int) Binding {
 	}}
 }
 
-// operation is a random change of one of the names.
-func (f *fleet) operation(rng *rand.Rand, name string) Operation {
-	kind := rng.IntN(5)
+// randomOperation is a random change of one of the names.
+func randomOperation(rng *rand.Rand, name string, b Binding) Operation {
 	switch rng.IntN(6) {
 	case 0:
-		return AddBinding{f.binding(name, kind)}
+		return AddBinding{b}
 	case 1:
 		return RemoveBinding{name}
 	case 2:
@@ -62,7 +61,7 @@ func (f *fleet) operation(rng *rand.Rand, name string) Operation {
 	case 3:
 		return DisableBinding{name}
 	default:
-		return ReplaceBinding{name, f.binding(name, kind)}
+		return ReplaceBinding{name, b}
 	}
 }
 
@@ -98,7 +97,7 @@ func TestRandomReconfiguration(t *testing.T) {
 				if rng.IntN(7) == 0 {
 					_ = r.m.Reconnect(wait, name) // what is not there cannot be reconnected
 				} else {
-					_ = r.m.Reconfigure(wait, f.operation(rng, name)) // many of them do not apply
+					_ = r.m.Reconfigure(wait, randomOperation(rng, name, f.binding(name, rng.IntN(5)))) // many of them do not apply
 				}
 				cancel()
 			}

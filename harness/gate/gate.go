@@ -38,7 +38,6 @@ type Action string
 const (
 	ActionOnce    Action = "once"    // permission: this call; untrusted server: this process
 	ActionSession Action = "session" // permission: until the session ends
-	ActionAlways  Action = "always"  // permission: in all sessions, until it is revoked or the tool changes
 	ActionDeny    Action = "deny"    // permission
 	ActionSubmit  Action = "submit"  // form
 	ActionAccept  Action = "accept"  // confirm; untrusted server: exactly this fingerprint
@@ -47,10 +46,8 @@ const (
 	ActionOpen    Action = "open" // open_url
 	ActionCopy    Action = "copy" // open_url
 	ActionRefuse  Action = "refuse"
-	ActionRun     Action = "run"     // sampling: send as shown, or the reply that a person wrote
-	ActionEdit    Action = "edit"    // sampling: send Response.Text instead
-	ActionAnswer  Action = "answer"  // ask user: Response.Text, or the chosen ones of the choices
-	ActionDismiss Action = "dismiss" // ask user: no answer
+	ActionRun     Action = "run"  // sampling: send as shown, or the reply that a person wrote
+	ActionEdit    Action = "edit" // sampling: send Response.Text instead
 )
 
 // Actions lists the actions that answer a gate of the kind.
@@ -125,10 +122,6 @@ type Prompt struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Sampling of a sampling gate.
 	Sampling *SamplingPrompt `json:"sampling,omitempty"`
-	// Choices of an ask-user gate, raw text of the model; without any, the answer
-	// is free text. Multiple allows more than one of them.
-	Choices  []string `json:"choices,omitempty"`
-	Multiple bool     `json:"multiple,omitempty"`
 }
 
 // SamplingStage is which half of a server's request for the model is asked
@@ -278,11 +271,6 @@ type Response struct {
 	// in place of the text that was shown, and in a Written reply, with run or
 	// edit, the reply itself. No other answer has one.
 	Text string `json:"text,omitempty"`
-	// Chosen are the indexes of an ask-user gate's choices, in rising order.
-	Chosen []int `json:"chosen,omitempty"`
-	// When narrows a permission's session or always to calls whose arguments make
-	// this jq expression yield exactly one true.
-	When string `json:"when,omitempty"`
 	// Close is set by the host when nobody answered: why the gate closed.
 	// Action is then decline or cancel (deny or refuse where the kind has it).
 	Close CloseReason `json:"close,omitempty"`

@@ -16,9 +16,6 @@ type Stored struct {
 	Seq  uint64
 	Hash string
 	Body []byte
-	// Nodes are the nodes of the tree that the entry completes (see Tree.Append),
-	// where the store keeps them.
-	Nodes []byte
 }
 
 // Reader yields stored entries in order of Seq, starting at from (1 is the

@@ -21,10 +21,6 @@ const (
 	KindDecision        Kind = "decision" // a refusal: nothing was sent
 	KindPin             Kind = "pin"
 	KindReconfiguration Kind = "reconfiguration"
-	// KindRedaction says that the texts behind other entries were removed.
-	KindRedaction Kind = "redaction"
-	// KindCheckpoint is a signed note in an export, never an entry.
-	KindCheckpoint Kind = "checkpoint"
 )
 
 // Draft is an entry before the chain gives it its place. Every field is covered
@@ -62,8 +58,6 @@ type Draft struct {
 	ResultDigest string `json:"result_digest,omitempty"`
 	// Detail is a closed code: "enable", "accepted", "no_interactive_gate" …
 	Detail string `json:"detail,omitempty"`
-	// Redacts lists, in a redaction, the entries whose salts were removed.
-	Redacts []uint64 `json:"redacts,omitempty"`
 }
 
 // Entry is a sealed draft.

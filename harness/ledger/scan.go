@@ -61,13 +61,6 @@ func scan(raw []byte, b *body) (ok bool) {
 	}
 	s.optional(`,"result_digest":`, &d.ResultDigest)
 	s.optional(`,"detail":`, &d.Detail)
-	if s.take(`,"redacts":[`) {
-		d.Redacts = append(d.Redacts, s.number())
-		for s.take(`,`) {
-			d.Redacts = append(d.Redacts, s.number())
-		}
-		s.must(`]`)
-	}
 	s.must(`}`)
 	return !s.bad && len(s.rest) == 0
 }

@@ -1,12 +1,9 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
-	"iter"
-	"slices"
 )
 
 // Report is what a verification found.
@@ -21,140 +18,48 @@ type Report struct {
 	// about to be, outcome unknown. At most MaxOpenListed; OpenTotal counts all.
 	Open      []string `json:"open,omitempty"`
 	OpenTotal int      `json:"open_total"`
-	// Redacted counts entries whose texts were removed.
-	Redacted int `json:"redacted,omitempty"`
 }
 
 // MaxOpenListed bounds Report.Open.
 const MaxOpenListed = 100
 
-// Keeper is a Reader that also keeps the nodes of the tree and the salts of the
-// commitments. Verify checks both.
-type Keeper interface {
-	Reader
-	// LedgerSalts yields which salts are kept, ordered by entry.
-	LedgerSalts(ctx context.Context) iter.Seq2[SaltRef, error]
-}
-
-// SaltRef says that a salt is kept.
-type SaltRef struct {
-	Entry uint64
-	Field string
-}
-
-// HeadError says that the chain is not the one that a head was taken of.
-type HeadError struct {
-	// Head is how many entries the head has, Entries how many the ledger has.
-	Head, Entries uint64
-	Reason        string
-}
-
-func (e *HeadError) Error() string {
-	return fmt.Sprintf("ledger: %s (head kept apart: %d entries, ledger: %d entries)", e.Reason, e.Head, e.Entries)
-}
-
 // Verify walks the whole chain. It returns a *BadEntryError for the first entry
 // that is missing, altered, out of place or duplicated.
-func Verify(ctx context.Context, r Reader) (Report, error) { return VerifyAgainst(ctx, r, nil) }
-
-// VerifyAgainst is Verify that also holds the chain to checkpoints that were kept
-// apart: it returns a *HeadError when the chain is shorter than one of them or
-// does not begin with what it stands for.
-func VerifyAgainst(ctx context.Context, r Reader, heads []Checkpoint) (rep Report, err error) {
-	v := walk{open: map[string]struct{}{}, without: map[uint64]struct{}{}, redacted: map[uint64]struct{}{}}
-	for _, h := range heads {
-		if h.Size == 0 && h.Root != v.tree.Root() {
-			return rep, &HeadError{Reason: "the head of an empty ledger has another root"}
-		}
-	}
-	if k, ok := r.(Keeper); ok {
-		next, stop := iter.Pull2(k.LedgerSalts(ctx))
-		defer stop()
-		v.salts = next
-		if err := v.nextSalt(); err != nil {
-			return rep, err
-		}
-	}
+func Verify(ctx context.Context, r Reader) (Report, error) {
+	v := walk{open: map[string]struct{}{}}
 	for s, err := range r.LedgerEntries(ctx, 1) {
 		if err != nil {
 			return v.rep, err
 		}
-		if err := v.entry(s, heads); err != nil {
+		if err := v.entry(s); err != nil {
 			return v.rep, err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return v.rep, err
-	}
-	return v.end(heads)
+	v.rep.OpenTotal, v.rep.Open = len(v.open), firstKeys(v.open, MaxOpenListed)
+	root := v.tree.Root()
+	v.rep.Root = base64.StdEncoding.EncodeToString(root[:])
+	return v.rep, ctx.Err()
 }
 
 // walk is the state of a verification.
 type walk struct {
 	rep  Report
 	tree Tree
-	buf  []byte
 	open map[string]struct{}
-	// without has the entries that lack a salt, redacted those that may.
-	without, redacted map[uint64]struct{}
-	salts             func() (SaltRef, error, bool)
-	salt              SaltRef
 }
 
-func (v *walk) nextSalt() error {
-	ref, err, ok := v.salts()
-	if !ok {
-		ref = SaltRef{Entry: ^uint64(0)}
-	}
-	v.salt = ref
-	return err
-}
-
-func (v *walk) entry(s Stored, heads []Checkpoint) error {
+func (v *walk) entry(s Stored) error {
 	e, err := verifyNext(s, v.rep.Entries, v.rep.Head)
 	if err != nil {
 		return err
 	}
-	v.buf = v.tree.Append(LeafHash(s.Body), v.buf)
-	if v.salts != nil {
-		if !bytes.Equal(v.buf, s.Nodes) {
-			return &BadEntryError{Seq: s.Seq, Reason: "its stored nodes of the tree are not those of its entries"}
-		}
-		if err := v.checkSalts(e); err != nil {
-			return err
-		}
-	}
-	if err := v.count(e); err != nil {
-		return err
-	}
+	v.tree.Append(LeafHash(s.Body))
 	v.rep.Entries, v.rep.Head = e.Seq, e.Hash
-	for _, h := range heads {
-		if h.Size == e.Seq && h.Root != v.tree.Root() {
-			return &HeadError{Head: h.Size, Entries: e.Seq, Reason: "the chain was made anew: its first entries are not those that the head was taken of"}
-		}
-	}
-	return nil
-}
-
-func (v *walk) checkSalts(e Entry) error {
-	missing := Salted(e.Draft)
-	for v.salt.Entry <= e.Seq {
-		missing = slices.DeleteFunc(missing, func(f string) bool { return v.salt.Entry == e.Seq && v.salt.Field == f })
-		if err := v.nextSalt(); err != nil {
-			return err
-		}
-	}
-	if len(missing) > 0 {
-		v.without[e.Seq] = struct{}{}
-	}
-	return nil
+	return v.count(e)
 }
 
 func (v *walk) count(e Entry) error {
 	key := e.Session + "/" + e.Call
-	if e.Kind != KindRedaction && len(e.Redacts) > 0 {
-		return &BadEntryError{Seq: e.Seq, Reason: "only a redaction names other entries"}
-	}
 	switch e.Kind {
 	case KindIntent:
 		if _, twice := v.open[key]; twice {
@@ -168,41 +73,11 @@ func (v *walk) count(e Entry) error {
 		}
 		delete(v.open, key)
 		v.rep.Outcomes++
-	case KindRedaction:
-		for _, n := range e.Redacts {
-			if n == 0 || n >= e.Seq {
-				return &BadEntryError{Seq: e.Seq, Reason: fmt.Sprintf("a redaction of entry %d, which is not before it", n)}
-			}
-			v.redacted[n] = struct{}{}
-		}
 	case KindDecision, KindPin, KindReconfiguration:
 	default:
 		return &BadEntryError{Seq: e.Seq, Reason: fmt.Sprintf("unknown kind %q", string(e.Kind))}
 	}
 	return nil
-}
-
-func (v *walk) end(heads []Checkpoint) (Report, error) {
-	v.rep.OpenTotal, v.rep.Open = len(v.open), firstKeys(v.open, MaxOpenListed)
-	v.rep.Redacted = len(v.redacted)
-	root := v.tree.Root()
-	v.rep.Root = base64.StdEncoding.EncodeToString(root[:])
-	for _, h := range heads {
-		if h.Size > v.rep.Entries {
-			return v.rep, &HeadError{Head: h.Size, Entries: v.rep.Entries,
-				Reason: fmt.Sprintf("the head is ahead: entry %d is missing, the tail was cut or an older copy restored", v.rep.Entries+1)}
-		}
-	}
-	first := uint64(0)
-	for n := range v.without {
-		if _, ok := v.redacted[n]; !ok && (first == 0 || n < first) {
-			first = n
-		}
-	}
-	if first != 0 {
-		return v.rep, &BadEntryError{Seq: first, Reason: "the salt of its commitment is gone and no redaction says so"}
-	}
-	return v.rep, nil
 }
 
 func verifyNext(s Stored, lastSeq uint64, lastHash string) (Entry, error) {

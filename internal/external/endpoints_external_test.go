@@ -22,14 +22,25 @@ const (
 )
 
 // listening starts the server everything over HTTP and returns its address once
-// it listens. Its group is killed at the end.
+// it listens.
 func listening(t *testing.T, mode string) (addr string) {
+	t.Helper()
+	return served(t, "localhost", func(bin, port string) *exec.Cmd {
+		cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "mcp-server-everything"), mode)
+		cmd.Env = append(os.Environ(), "PORT="+port)
+		return cmd
+	})
+}
+
+// served starts a published program on a free port of a host and returns its
+// address once it listens. Its group is killed at the end.
+func served(t *testing.T, host string, program func(bin, port string) *exec.Cmd) (addr string) {
 	t.Helper()
 	bin := os.Getenv("LOOPRIG_NPM_BIN")
 	if bin == "" {
 		t.Skip("LOOPRIG_NPM_BIN is not set: run make test-external")
 	}
-	l, err := net.Listen("tcp", "localhost:0")
+	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +50,7 @@ func listening(t *testing.T, mode string) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "mcp-server-everything"), mode)
-	cmd.Env = append(os.Environ(), "PORT="+port)
+	cmd := program(bin, port)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

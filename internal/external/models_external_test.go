@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,13 +53,9 @@ func wants(text string, calls ...[2]string) map[string]any {
 }
 
 // mock starts the published mock of model servers with prepared answers and
-// returns its address. Its group is killed at the end.
+// returns its address.
 func mock(t *testing.T, replies ...reply) string {
 	t.Helper()
-	bin := os.Getenv("LOOPRIG_NPM_BIN")
-	if bin == "" {
-		t.Skip("LOOPRIG_NPM_BIN is not set: run make test-external")
-	}
 	raw, err := json.Marshal(map[string]any{"fixtures": replies})
 	if err != nil {
 		t.Fatal(err)
@@ -69,40 +64,17 @@ func mock(t *testing.T, replies ...reply) string {
 	if err := os.WriteFile(file, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "llmock"), "-p", port, "-f", file, "--log-level", "warn", "--strict")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+	var log tape
+	t.Cleanup(func() { // runs when the mock has ended
 		if t.Failed() {
 			t.Logf("the mock says:\n%s", log.String())
 		}
 	})
-	for deadline := time.Now().Add(listenWait); ; time.Sleep(pollEvery) {
-		conn, err := net.DialTimeout("tcp", addr, time.Second)
-		if err == nil {
-			_ = conn.Close()
-			return addr
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	return served(t, "127.0.0.1", func(bin, port string) *exec.Cmd {
+		cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "llmock"), "-p", port, "-f", file, "--log-level", "warn", "--strict")
+		cmd.Stdout, cmd.Stderr = &log, &log
+		return cmd
+	})
 }
 
 // testKey must be in no output and in no file.
