@@ -222,6 +222,10 @@ func TestModelFailures(t *testing.T) {
 	if r := w.say("retry"); r.Text != "finally" || attempts != 3 {
 		t.Fatalf("retry: %+v after %d", r, attempts)
 	}
+	told := of[*event.Notice](t, w.store)
+	if len(told) != 2 || told[0].Code != "model_retry" || !strings.Contains(told[1].Text, "overloaded: busy") || !strings.Contains(told[1].Text, "attempt 3 of 4") {
+		t.Fatalf("of two further attempts was told %+v", told)
+	}
 	for said, code := range map[string]string{"break": CodeModelError, "panic": CodeInternal, "big": CodeModelError} {
 		if r := w.say(said); r.Outcome != TurnFailed || r.Code != code || r.Text != "" {
 			t.Fatalf("%s: %+v", said, r)
