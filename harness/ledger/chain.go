@@ -16,6 +16,13 @@ type Stored struct {
 	Seq  uint64
 	Hash string
 	Body []byte
+	// Kept says that the store keeps the tree and the salts: Nodes are then the
+	// nodes above the leaf that the entry completes (see Tree.Append), and Salts
+	// which salts are there (see Commit): AllFields, or names of fields with commas
+	// between them.
+	Kept  bool
+	Nodes []byte
+	Salts string
 }
 
 // Reader yields stored entries in order of Seq, starting at from (1 is the

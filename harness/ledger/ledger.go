@@ -3,13 +3,11 @@
 // the RFC 6962 leaf prefix over its canonical bytes, and it names the leaf hash
 // of the entry before it. A call leaves two entries: an intent that is durable
 // before the first byte is sent, and an outcome. The package holds the pure
-// part (entries, sealing, verification, the head); storing is the journal
+// part (entries, sealing, the tree, checkpoints, verification, exports); storing is the journal
 // store's job. It must not import the session or an adapter.
 package ledger
 
-import (
-	"time"
-)
+import "time"
 
 // Kind names what an entry records.
 type Kind string
@@ -18,13 +16,20 @@ type Kind string
 const (
 	KindIntent          Kind = "intent"
 	KindOutcome         Kind = "outcome"
-	KindDecision        Kind = "decision" // a refusal: nothing was sent
+	// KindDecision is a refusal, of which nothing was sent, or how a gate closed.
+	KindDecision        Kind = "decision"
 	KindPin             Kind = "pin"
 	KindReconfiguration Kind = "reconfiguration"
+	// KindRedaction says that the values behind commitments of other entries were
+	// removed.
+	KindRedaction Kind = "redaction"
+	// KindCheckpoint is a signed note in an export, never an entry.
+	KindCheckpoint Kind = "checkpoint"
 )
 
 // Draft is an entry before the chain gives it its place. Every field is covered
-// by the hash. Free text does not belong in it: values appear as digests.
+// by the hash. Free text does not belong in it: values appear as digests, which
+// a store replaces by salted commitments (see Commit).
 type Draft struct {
 	Kind    Kind   `json:"kind"`
 	Session string `json:"session,omitempty"`
@@ -49,6 +54,7 @@ type Draft struct {
 	Considered []string `json:"considered,omitempty"`
 	Verdict    string   `json:"verdict,omitempty"`
 	Gate       string   `json:"gate,omitempty"`
+	GateKind   string   `json:"gate_kind,omitempty"`
 	// Answerer and AnswererKind identify who answered the gate.
 	Answerer     string `json:"answerer,omitempty"`
 	AnswererKind string `json:"answerer_kind,omitempty"`
@@ -58,6 +64,13 @@ type Draft struct {
 	ResultDigest string `json:"result_digest,omitempty"`
 	// Detail is a closed code: "enable", "accepted", "no_interactive_gate" …
 	Detail string `json:"detail,omitempty"`
+	// AnswerDigest is over everything that was answered to the gate: values, text,
+	// choices and the reason of a denial.
+	AnswerDigest string `json:"answer_digest,omitempty"`
+	// Redacts lists, in a redaction, the entries whose values were removed, in
+	// rising order; Reason is why, one line in the words of who did it.
+	Redacts []uint64 `json:"redacts,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
 }
 
 // Entry is a sealed draft.

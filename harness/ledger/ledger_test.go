@@ -77,7 +77,7 @@ func TestEveryFieldIsCovered(t *testing.T) {
 	for name, d := range map[string]ledger.Draft{
 		"session": {Session: "x"}, "loop": {Loop: "x"}, "turn": {Turn: "x"}, "call": {Call: "x"}, "source": {Source: "x"},
 		"binding": {Binding: "x"}, "tool": {Tool: "x"}, "tool digest": {ToolDigest: "x"}, "pin": {Pin: "x"}, "pin key": {PinKey: "x"},
-		"args": {ArgsDigest: "x"}, "prompt": {PromptDigest: "x"}, "rule": {Rule: "x"}, "considered": {Considered: []string{"x"}},
+		"args": {ArgsDigest: "x"}, "prompt": {PromptDigest: "x"}, "rule": {Rule: "x"}, "gate kind": {GateKind: "x"}, "answer": {AnswerDigest: "x"}, "redacts": {Redacts: []uint64{1}}, "reason": {Reason: "x"}, "considered": {Considered: []string{"x"}},
 		"verdict": {Verdict: "x"}, "gate": {Gate: "x"}, "answerer": {Answerer: "x"}, "answerer kind": {AnswererKind: "x"},
 		"outcome": {Outcome: "x"}, "attempts": {Attempts: 1}, "result": {ResultDigest: "x"}, "detail": {Detail: "x"},
 	} {

@@ -52,6 +52,7 @@ func scan(raw []byte, b *body) (ok bool) {
 	}
 	s.optional(`,"verdict":`, &d.Verdict)
 	s.optional(`,"gate":`, &d.Gate)
+	s.optional(`,"gate_kind":`, &d.GateKind)
 	s.optional(`,"answerer":`, &d.Answerer)
 	s.optional(`,"answerer_kind":`, &d.AnswererKind)
 	s.optional(`,"outcome":`, &d.Outcome)
@@ -61,6 +62,15 @@ func scan(raw []byte, b *body) (ok bool) {
 	}
 	s.optional(`,"result_digest":`, &d.ResultDigest)
 	s.optional(`,"detail":`, &d.Detail)
+	s.optional(`,"answer_digest":`, &d.AnswerDigest)
+	if s.take(`,"redacts":[`) {
+		d.Redacts = append(d.Redacts, s.number())
+		for s.take(`,`) {
+			d.Redacts = append(d.Redacts, s.number())
+		}
+		s.must(`]`)
+	}
+	s.optional(`,"reason":`, &d.Reason)
 	s.must(`}`)
 	return !s.bad && len(s.rest) == 0
 }

@@ -12,6 +12,7 @@ func FuzzScanAgreesWithDecode(f *testing.F) {
 	for _, d := range []Draft{
 		{Kind: KindIntent, Session: "s", Loop: "main", Turn: "t1", Call: "c1", Considered: []string{"deny[0]", "default"}, Attempts: 2},
 		{Kind: KindDecision, Detail: `a "quoted" <b> ü`},
+		{Kind: KindRedaction, Redacts: []uint64{1, 22}, Reason: "asked for"},
 		{},
 	} {
 		_, s, err := Seal(d, 7, "sha256:aa", time.Unix(1_800_000_000, 123_000))
@@ -66,6 +67,10 @@ func TestScanKnowsEveryMember(t *testing.T) {
 		case reflect.Int:
 			m.SetInt(3)
 		case reflect.Slice:
+			if m.Type().Elem().Kind() == reflect.Uint64 {
+				m.Set(reflect.ValueOf([]uint64{1, 20}))
+				continue
+			}
 			m.Set(reflect.ValueOf([]string{"a", "b"}))
 		default:
 			t.Fatalf("a member of kind %s", m.Kind())
