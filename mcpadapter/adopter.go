@@ -123,6 +123,16 @@ func (a *Adopter) follow(loopID, name string) *followed {
 	return l
 }
 
+// ended reports whether the loop is followed no more.
+func (l *followed) ended() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 func (l *followed) signal() {
 	select {
 	case l.dirty <- struct{}{}:
@@ -141,7 +151,7 @@ func (a *Adopter) work(l *followed) {
 		case <-a.ctx.Done():
 			return
 		}
-		if err := a.install(a.ctx, l); err != nil && a.ctx.Err() == nil {
+		if err := a.install(a.ctx, l); err != nil && a.ctx.Err() == nil && !l.ended() {
 			a.m.notice("", "adoption_failed", LevelError, err, "loop %s keeps its present tools: %s",
 				safetext.Ident(l.name), err.Error())
 		}

@@ -334,26 +334,6 @@ func (m *Manager) find(name string) *entry {
 	return nil
 }
 
-// CloseLoop stops the bindings that belong to the loop alone and forgets them.
-func (m *Manager) CloseLoop(ctx context.Context, loopID string) error {
-	m.mu.Lock()
-	var ops []Operation
-	for _, e := range m.entries {
-		if e.cfg.scope() == ScopeLoop && e.cfg.Loop == loopID {
-			ops = append(ops, RemoveBinding{Name: e.cfg.Name})
-		}
-	}
-	m.mu.Unlock()
-	if len(ops) == 0 {
-		return nil
-	}
-	err := m.ReconfigureAs(ctx, Attribution{By: "loop closed"}, ops...)
-	if errors.Is(err, ErrManagerClosed) || errors.Is(err, ErrNotStarted) {
-		return nil
-	}
-	return err
-}
-
 // header begins an event of a binding.
 func (m *Manager) header(b Binding) event.Header {
 	h := event.Header{}

@@ -48,6 +48,7 @@ type runtime struct {
 	ask    chan chan<- error // asks for trust again; gets what came of it
 	first  chan struct{}     // closed when the first outcome is known
 	once   sync.Once
+	rush   chan struct{} // closed when nobody waits for calls in flight any more
 
 	mu       sync.Mutex
 	firstErr error
@@ -64,7 +65,7 @@ type runtime struct {
 
 func newRuntime(m *Manager, id uint64, cfg Binding, last *catalog.Generation) (*runtime, error) {
 	rt := &runtime{
-		m: m, id: id, cfg: cfg, ask: make(chan chan<- error), first: make(chan struct{}), ended: make(chan struct{}),
+		m: m, id: id, cfg: cfg, ask: make(chan chan<- error), first: make(chan struct{}), ended: make(chan struct{}), rush: make(chan struct{}),
 		calls: map[string]flight{}, waiting: map[string]chan struct{}{}, trail: &trail{}, meter: m.meter(cfg.Name),
 	}
 	if tr := cfg.Server.Transport; tr != nil {
@@ -281,15 +282,38 @@ func (rt *runtime) hushed() bool {
 	return rt.silent
 }
 
-// retire waits for calls in flight, at most retireTime, and closes. ctx ends the
-// waiting early.
+// hurry has a run that is withdrawn not wait for its calls in flight. It is
+// idempotent.
+func (rt *runtime) hurry() {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	select {
+	case <-rt.rush:
+	default:
+		close(rt.rush)
+	}
+}
+
+// retire waits for calls in flight, at most retireTime, and closes. The end of
+// ctx and hurry end the waiting early.
 func (rt *runtime) retire(ctx context.Context) {
 	rt.cancel() // a start or a decision that is still open is given up
 	ctx, cancel := context.WithTimeout(ctx, retireTime)
 	defer cancel()
+	over := make(chan struct{})
+	rt.wg.Add(1)
+	go rt.m.deps.crash().Guard(func() {
+		defer rt.wg.Done()
+		select {
+		case <-rt.rush:
+			cancel()
+		case <-over:
+		}
+	})
 	if err := rt.cl.Retire(ctx); err != nil {
 		rt.notice("close_failed", LevelWarn, err, "the binding did not close cleanly: %s", err.Error())
 	}
+	close(over)
 	rt.wg.Wait()
 }
 
