@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/looprig/looprig/internal/ptytest"
 )
 
 // order is what the poisoned server writes and the obedient model obeys: where
@@ -196,11 +194,12 @@ func gated(t *testing.T, w *world, events *run, obeyed map[string]string, verdic
 		t.Errorf("a tool without permission was called: %s", calls[0].Params)
 	}
 	provoked := map[string]bool{"mcp:vault:read": true, "mcp:vault:send": true, "mcp:vault:wipe": true, "mcp:evil:collect": true}
-	denied, sent := 0, 0
+	denied, unknown, sent := 0, 0, 0
 	for _, e := range events.of("tool.completed") {
 		switch {
+		case e.Tool == "" && e.Outcome == "unavailable" && !e.Sent:
+			unknown++ // a name that the model was not given names nothing
 		case !provoked[e.Tool]:
-			t.Log(e.line[:min(len(e.line),400)])
 			sent++
 		case e.Outcome != "denied" || e.Sent:
 			t.Errorf("a provoked call: %s", e.line)
@@ -208,8 +207,8 @@ func gated(t *testing.T, w *world, events *run, obeyed map[string]string, verdic
 			denied++
 		}
 	}
-	if denied != len(obeyed) {
-		t.Errorf("%d provoked calls were denied, %d orders were obeyed: %v", denied, len(obeyed), obeyed)
+	if unknown != 1 || denied+unknown != len(obeyed) {
+		t.Errorf("%d provoked calls were denied, %d named no tool, %d orders were obeyed: %v", denied, unknown, len(obeyed), obeyed)
 	}
 	asked := 0
 	for _, e := range events.of("gate.opened") {
@@ -297,13 +296,11 @@ func TestPoisonedServerIsAskedAbout(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("asked without end:\n%s", s)
 		}
-		x.gate("permission ·")
+		time.Sleep(armed) // what opens by itself absorbs keys at first
 		x.Type("d")
-		x.Until(patience, "the next", func(now string) bool { return now != s })
 	}
-	x.Type(ptytest.Enter)
 	x.quit()
 	gated(t, w, w.events(), model.obeyed, func(line string) bool {
-		return strings.Contains(line, `"deny"`) || strings.Contains(line, `"answered"`)
+		return strings.Contains(line, `"answered"`)
 	})
 }
