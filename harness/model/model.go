@@ -34,6 +34,8 @@ type Info struct {
 	Display string
 	// ContextTokens is the size of the context, 0 when unknown.
 	ContextTokens int
+	// Price is what the model costs, nil where nobody gave one.
+	Price *Price
 }
 
 // Request is one step's question.
