@@ -19,6 +19,7 @@ type Config struct {
 	// Policy rules as written; the policy package compiles them.
 	Policy Policy
 	UI     UI
+	Limits Limits
 }
 
 // Loop configures one loop.
@@ -72,6 +73,7 @@ func LoadConfig(path string, env Env, must bool) (*Config, error) {
 	c.readModels(o)
 	c.readLoops(r, o)
 	c.Policy = ReadPolicy(r, o.Sub("policy"))
+	c.Limits = readLimits(o.Sub("limits"))
 	ui := o.Sub("ui")
 	c.UI.Theme = ui.OneOf("theme", "", "auto", "light", "dark", "mono", "contrast")
 	keys := ui.Sub("keys")

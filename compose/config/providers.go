@@ -42,7 +42,9 @@ type Provider struct {
 	Effort                                   string
 	NoStream, NoImages                       bool
 	IdleTimeout                              time.Duration
-	Pos                                      doc.Pos
+	// Models describes models of the endpoint, by the endpoint's names.
+	Models []ProviderModel
+	Pos    doc.Pos
 }
 
 // Models says how a model is found where none is named.
@@ -107,6 +109,7 @@ func readProvider(o *doc.Obj, m doc.Member) Provider {
 		NoStream: !o.Bool("stream", true), NoImages: !o.Bool("images", true),
 		IdleTimeout: o.Duration("idleTimeout", 0, MaxIdleTimeout),
 	}
+	p.Models = readProviderModels(o)
 	checkModel(o, "model", p.Model)
 	for _, secret := range []string{"key", "apiKey", "token"} {
 		if o.Has(secret) {
