@@ -193,10 +193,11 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 	var op mcpadapter.Operation
 	switch c.Op {
 	case integration.OpReconnect:
-		if err := p.app.Manager.Reconnect(ctx, c.Binding); err != nil {
-			return err
+		failure := p.app.Manager.Reconnect(ctx, c.Binding)
+		if failure != nil && !applied(failure) {
+			return failure
 		}
-		return p.record(ctx, c.By, c.Op, c.Binding, true)
+		return errors.Join(failure, p.record(ctx, c.By, c.Op, c.Binding, true))
 	case integration.OpEnable:
 		op, e.server.Enabled = mcpadapter.EnableBinding{Name: c.Binding}, true
 	case integration.OpDisable:

@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/integration"
 )
 
@@ -13,12 +14,34 @@ var (
 
 // Read implements integration.Reader.
 func (p *Port) Read(ctx context.Context, binding, uri string) (integration.Fetched, error) {
-	return p.app.Manager.Read(ctx, binding, uri)
+	return p.fetched(ctx, event.FetchCompleted{Binding: binding, What: fetchedResource, Name: uri}, func() (integration.Fetched, error) {
+		return p.app.Manager.Read(ctx, binding, uri)
+	})
 }
 
 // Prompt implements integration.Reader.
 func (p *Port) Prompt(ctx context.Context, binding, name string, args map[string]string) (integration.Fetched, error) {
-	return p.app.Manager.Prompt(ctx, binding, name, args)
+	return p.fetched(ctx, event.FetchCompleted{Binding: binding, What: fetchedPrompt, Name: name, Args: args}, func() (integration.Fetched, error) {
+		return p.app.Manager.Prompt(ctx, binding, name, args)
+	})
+}
+
+// What an operator can fetch, as event.FetchCompleted has it.
+const (
+	fetchedResource = "resource"
+	fetchedPrompt   = "prompt"
+)
+
+// fetched asks and leaves on record that somebody did, whatever came of it.
+func (p *Port) fetched(ctx context.Context, e event.FetchCompleted, ask func() (integration.Fetched, error)) (integration.Fetched, error) {
+	began := p.app.now()
+	out, err := ask()
+	e.By, e.OK, e.GivenUp = p.app.opt.By, err == nil, err != nil && ctx.Err() != nil
+	e.DurationMS = p.app.now().Sub(began).Milliseconds()
+	// What was fetched is worth having where it cannot be put on record: the
+	// session is then latched, and says so itself.
+	_ = p.app.Session.Publish(context.WithoutCancel(ctx), &e)
+	return out, err
 }
 
 // Complete implements integration.Reader.

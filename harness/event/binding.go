@@ -48,6 +48,21 @@ type (
 		By    string `json:"by"`
 		Saved bool   `json:"saved,omitempty"`
 	}
+	// FetchCompleted says that an operator read a resource or got a prompt. What
+	// came is not kept.
+	FetchCompleted struct {
+		Header
+		Binding string `json:"binding"`
+		What    string `json:"what"` // "resource" or "prompt"
+		// Name is the resource's URI or the prompt's name, as it was asked for.
+		Name string            `json:"name"`
+		Args map[string]string `json:"args,omitempty"` // of a prompt
+		By   string            `json:"by"`
+		OK   bool              `json:"ok"`
+		// GivenUp says that the operator did not wait for the answer.
+		GivenUp    bool  `json:"given_up,omitempty"`
+		DurationMS int64 `json:"duration_ms"`
+	}
 	// Notice is an out-of-band message about a binding.
 	Notice struct {
 		Header

@@ -29,6 +29,7 @@ const (
 	TypeCatalogAdopted      Type = "catalog.adopted"
 	TypeCatalogRejected     Type = "catalog.rejected"
 	TypeBindingReconfigured Type = "binding.reconfigured"
+	TypeFetchCompleted      Type = "fetch.completed"
 	TypeNotice              Type = "notice"
 	TypePinPending          Type = "pin.pending"
 	TypePinAccepted         Type = "pin.accepted"
@@ -81,6 +82,7 @@ var classes = map[Type]class{
 	TypeCatalogAdopted:      {true, func() Event { return new(CatalogAdopted) }},
 	TypeCatalogRejected:     {true, func() Event { return new(CatalogRejected) }},
 	TypeBindingReconfigured: {true, func() Event { return new(BindingReconfigured) }},
+	TypeFetchCompleted:      {true, func() Event { return new(FetchCompleted) }},
 	TypeNotice:              {true, func() Event { return new(Notice) }},
 	TypePinPending:          {true, func() Event { return new(PinChanged) }},
 	TypePinAccepted:         {true, func() Event { return new(PinChanged) }},
@@ -156,6 +158,8 @@ func TypeOf(e Event) Type {
 		return TypeCatalogRejected
 	case *BindingReconfigured:
 		return TypeBindingReconfigured
+	case *FetchCompleted:
+		return TypeFetchCompleted
 	case *Notice:
 		return TypeNotice
 	case *Expectation:
