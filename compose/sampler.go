@@ -36,7 +36,7 @@ func (s sampler) Sample(ctx context.Context, req mcpadapter.SamplingRequest) (mc
 	if err != nil {
 		return mcpadapter.SamplingMessage{}, &model.Error{Code: "invalid_request", Message: err.Error(), Err: err}
 	}
-	reply, err := model.Once(ctx, c, model.Request{
+	reply, uses, err := model.OnceUsing(ctx, c, model.Request{
 		System: req.System, Messages: req.Messages, Tools: req.Tools, MaxTokens: req.MaxTokens,
 		Temperature: req.Temperature, StopSequences: req.StopSequences,
 	})
@@ -44,7 +44,7 @@ func (s sampler) Sample(ctx context.Context, req mcpadapter.SamplingRequest) (mc
 		return mcpadapter.SamplingMessage{}, err
 	}
 	return mcpadapter.SamplingMessage{
-		Text: reply.Text, Model: c.Info().Name, Stop: reply.Stop, InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens,
+		Text: reply.Text, ToolUses: uses, Model: c.Info().Name, Stop: reply.Stop, InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens,
 	}, nil
 }
 

@@ -56,17 +56,21 @@ type SamplingRequest struct {
 	MaxTokens     int
 	Temperature   *float64
 	StopSequences []string
-	Tools         []model.Tool
+	// Tools are the server's own: the model may use them, and the host hands the
+	// uses to the server and runs none.
+	Tools []model.Tool
 }
 
-// SamplingMessage is a model's answer: text alone. Images, audio and the uses of
-// tools are not passed on to servers, so a model that only uses a tool has
-// written nothing and the request is refused.
+// SamplingMessage is a model's answer: text, and uses of the tools that the
+// request brought. Images and audio are not passed on to servers.
 type SamplingMessage struct {
 	Text string
+	// ToolUses are as the model wrote them; what is no use of one of the
+	// request's tools has the message refused.
+	ToolUses []model.ToolUse
 	// Model is the model's own name.
 	Model string
-	// Stop is "end" or "max_tokens".
+	// Stop is "end", "tool_use" or "max_tokens".
 	Stop string
 	// InputTokens and OutputTokens are counted against the budget; 0 where the
 	// model does not say, and an estimate is counted.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/gate"
-	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/mcpadapter/client"
 	"github.com/looprig/looprig/mcpadapter/internal/protocol"
@@ -40,7 +39,9 @@ type sampling struct {
 	person  bool // who writes the reply in the gate
 	subject gate.Subject
 	tools   []json.RawMessage
-	spent   int // by the binding, before this request
+	choice  string // how the server wants its tools used
+	unused  int    // tools that the model is not given
+	spent   int    // by the binding, before this request
 }
 
 // sample has a server's request approved, answered and the reply approved. What
@@ -189,55 +190,12 @@ func (s *sampling) block(raw json.RawMessage) (content.Block, error) {
 	return b, fmt.Errorf("it holds content of a kind that is not supported (%s)", safetext.ToLineN(b.Name, 40))
 }
 
-// toolBlock reads the use of a tool or its result.
-func toolBlock(raw json.RawMessage) (b content.Block, ok bool) {
-	var in struct {
-		Type      string            `json:"type"`
-		ID        string            `json:"id"`
-		Name      string            `json:"name"`
-		Input     json.RawMessage   `json:"input"`
-		ToolUseID string            `json:"toolUseId"`
-		IsError   bool              `json:"isError"`
-		Content   []json.RawMessage `json:"content"`
-	}
-	if json.Unmarshal(raw, &in) != nil {
-		return b, false
-	}
-	switch in.Type {
-	case "tool_use":
-		return content.Block{Kind: content.KindToolUse, CallID: in.ID, Name: in.Name, JSON: in.Input}, true
-	case "tool_result":
-		b = content.Block{Kind: content.KindToolResult, CallID: in.ToolUseID, IsError: in.IsError}
-		for _, part := range in.Content {
-			inner := mapBlock(part)
-			if inner.Kind == content.KindUnknown {
-				return b, false
-			}
-			b.Blocks = append(b.Blocks, inner)
-		}
-		return b, true
-	}
-	return b, false
-}
-
-func (s *sampling) readTools() error {
-	for _, raw := range s.tools {
-		var t struct {
-			Name        string          `json:"name"`
-			Description string          `json:"description"`
-			InputSchema json.RawMessage `json:"inputSchema"`
-		}
-		if json.Unmarshal(raw, &t) != nil || t.Name == "" {
-			return fmt.Errorf("one of its tools is malformed")
-		}
-		s.req.Tools = append(s.req.Tools, model.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
-	}
-	return nil
-}
-
 // write has the model write the message. A person writes it in the gate.
 func (s *sampling) write(ctx context.Context) (SamplingMessage, error) {
 	if s.person {
+		if s.choice == choiceRequired {
+			return SamplingMessage{}, fmt.Errorf("it requires a use of its tools, and a person writes the reply, who can use none")
+		}
 		return SamplingMessage{Model: "operator", Stop: "end"}, nil
 	}
 	msg, err := s.rt.m.deps.Sampling.Sample(ctx, s.req)
@@ -246,12 +204,12 @@ func (s *sampling) write(ctx context.Context) (SamplingMessage, error) {
 	case err != nil:
 		// The model's own words are no business of the server.
 		return msg, fmt.Errorf("the model could not answer")
-	case strings.TrimSpace(msg.Text) == "":
+	case strings.TrimSpace(msg.Text) == "" && len(msg.ToolUses) == 0:
 		return msg, fmt.Errorf("the model wrote nothing")
-	case len(msg.Text) > limit:
-		return msg, &limitError{"the reply's text", len(msg.Text), limit, "limits.textBytes"}
+	case msg.size() > limit:
+		return msg, &limitError{"the reply's text", msg.size(), limit, "limits.textBytes"}
 	}
-	return msg, nil
+	return msg, s.checkUses(&msg)
 }
 
 // tell records that a request was answered, also where no gate did.
@@ -266,13 +224,24 @@ func (s *sampling) tell(spent, used int, msg SamplingMessage) {
 
 // reply is a message as the server gets it.
 func reply(msg SamplingMessage) (client.SampleResult, error) {
-	text, err := json.Marshal(map[string]string{"type": "text", "text": msg.Text})
-	if err != nil {
-		return client.SampleResult{}, protocol.Rejected("the reply could not be encoded")
+	out := client.SampleResult{Role: "assistant", Model: msg.Model, StopReason: "endTurn"}
+	if msg.Text != "" || len(msg.ToolUses) == 0 {
+		text, err := json.Marshal(map[string]string{"type": "text", "text": msg.Text})
+		if err != nil {
+			return client.SampleResult{}, protocol.Rejected("the reply could not be encoded")
+		}
+		out.Content = append(out.Content, text)
 	}
-	stop := "endTurn"
+	for _, u := range msg.ToolUses {
+		use, err := json.Marshal(toolUse{Type: "tool_use", ID: u.ID, Name: u.Name, Input: u.Args})
+		if err != nil {
+			return client.SampleResult{}, protocol.Rejected("the reply could not be encoded")
+		}
+		out.Content = append(out.Content, use)
+		out.StopReason = "toolUse"
+	}
 	if msg.Stop == "max_tokens" {
-		stop = "maxTokens"
+		out.StopReason = "maxTokens"
 	}
-	return client.SampleResult{Role: "assistant", Content: []json.RawMessage{text}, Model: msg.Model, StopReason: stop}, nil
+	return out, nil
 }

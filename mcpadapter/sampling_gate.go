@@ -82,7 +82,7 @@ func (s *sampling) tokens(msg *SamplingMessage) int {
 		in = s.input()
 	}
 	if out <= 0 {
-		out = (len(msg.Text) + bytesPerToken - 1) / bytesPerToken
+		out = (msg.size() + bytesPerToken - 1) / bytesPerToken
 	}
 	return in + out
 }
@@ -156,7 +156,10 @@ func (s *sampling) warnings() []string {
 		out = append(out, "The server asks for context of this session; none is added.")
 	}
 	if n := len(s.tools); n > 0 {
-		out = append(out, fmt.Sprintf("The server brings %d tools for the model; their definitions are shown with the messages.", n))
+		out = append(out, fmt.Sprintf("The server brings %d tools for the model; their definitions are shown with the messages. What the model asks of them goes to the server with the reply.", n))
+	}
+	if s.unused > 0 {
+		out = append(out, fmt.Sprintf("The server brings %d tools and wants none used: the model is not given them.", s.unused))
 	}
 	if t := s.req.Temperature; t != nil {
 		out = append(out, fmt.Sprintf("The server asks for a temperature of %g.", *t))
@@ -199,7 +202,8 @@ func (s *sampling) approve(ctx context.Context) error {
 // it.
 func (s *sampling) review(ctx context.Context, msg *SamplingMessage) error {
 	p := s.prompt(gate.SamplingReply)
-	p.Reply, p.Written, p.Editable = msg.Text, s.person, true
+	// An edit replaces a text; uses of tools are approved as they are or not at all.
+	p.Reply, p.Written, p.Editable = msg.shown(), s.person, len(msg.ToolUses) == 0
 	open := gate.Prompt{Title: "Send this reply to " + s.rt.cfg.Name + "?", Origin: gate.OriginModel, Warnings: s.warnings(), Sampling: p}
 	if s.person {
 		open.Title, open.Origin = "Write the reply to "+s.rt.cfg.Name, gate.OriginServer
@@ -207,6 +211,9 @@ func (s *sampling) review(ctx context.Context, msg *SamplingMessage) error {
 	resp, err := s.ask(ctx, open)
 	if err != nil {
 		return err
+	}
+	if resp.Action == gate.ActionEdit && !p.Editable {
+		return s.declined("the reply was not sent: it uses tools and cannot be edited")
 	}
 	if s.person || resp.Action == gate.ActionEdit {
 		limit := s.rt.cfg.Server.Limits.TextBytes
@@ -244,9 +251,16 @@ func (s *sampling) ask(ctx context.Context, p gate.Prompt) (gate.Response, error
 	case resp.Action == gate.ActionRun, resp.Action == gate.ActionEdit:
 		return resp, nil
 	case resp.Action == gate.ActionDecline:
-		return resp, protocol.Rejected("the user declined the request")
+		return resp, s.turnedDown(p.Sampling.Stage, "the user declined the request")
 	}
-	return resp, protocol.Rejected("the user cancelled the request")
+	return resp, s.turnedDown(p.Sampling.Stage, "the user cancelled the request")
+}
+
+// turnedDown is a person's no: the server learns that, and the record at which
+// of the two questions it was.
+func (s *sampling) turnedDown(stage gate.SamplingStage, text string) error {
+	s.rt.cl.Notice("sampling_refused", string(LevelInfo), "a request of the server for the model was refused: %s (question: %s)", text, stage)
+	return protocol.Rejected(text)
 }
 
 // declined tells both sides that nobody approved.

@@ -152,8 +152,19 @@ func TestSamplingAsksTwice(t *testing.T) {
 					t.Errorf("%d tokens are counted, want %d", got, tc.tokens)
 				}
 				synctest.Wait()
-				if (err == nil) != strings.Contains(strings.Join(r.codes(), " "), "sampling_answered") {
-					t.Errorf("notices %q", r.codes())
+				told := "sampling_answered"
+				if err != nil {
+					told = "sampling_refused"
+				}
+				if got := strings.Join(r.codes(), " "); got != told {
+					t.Errorf("notices %q", got)
+				}
+				if n := r.notices[0]; err != nil && strings.HasPrefix(tc.want, "! the user") {
+					// Who reads the record learns at which of the two questions it ended.
+					stage := tc.stages[strings.LastIndex(tc.stages, " ")+1:]
+					if want := tc.want[2:] + " (question: " + stage + ")"; !strings.HasSuffix(n.Text, want) || n.Binding != "d" {
+						t.Errorf("the notice says %q, want %q", n.Text, want)
+					}
 				}
 			})
 		})

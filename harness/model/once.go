@@ -1,10 +1,6 @@
 package model
 
-import (
-	"context"
-	"fmt"
-	"strings"
-)
+import "context"
 
 // MaxReplyBytes bounds the text of a Reply.
 const MaxReplyBytes = 1 << 20
@@ -27,32 +23,6 @@ func Once(ctx context.Context, c Client, req Request) (Reply, error) {
 	if len(req.Tools) > 0 {
 		return Reply{}, &Error{Code: "invalid_request", Message: "a message outside of a loop is asked for without tools"}
 	}
-	req.Sampling = true
-	out := Reply{Stop: "end"}
-	var text strings.Builder
-	for chunk, err := range c.Stream(ctx, req) {
-		if err != nil {
-			return Reply{}, err
-		}
-		switch chunk.Kind {
-		case ChunkText:
-			text.WriteString(chunk.Text)
-		case ChunkToolUse:
-			return Reply{}, &Error{Code: "no_reply", Message: "the model called a tool where none is offered"}
-		case ChunkUsage:
-			out.InputTokens += chunk.InputTokens
-			out.OutputTokens += chunk.OutputTokens
-		case ChunkStop:
-			out.Stop = chunk.Stop
-		case ChunkReasoning:
-		}
-		if text.Len() > MaxReplyBytes {
-			return Reply{}, &Error{Code: "no_reply", Message: fmt.Sprintf("the model's reply is over the limit of %d bytes", MaxReplyBytes)}
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return Reply{}, err
-	}
-	out.Text = text.String()
-	return out, nil
+	reply, _, err := OnceUsing(ctx, c, req)
+	return reply, err
 }
