@@ -88,6 +88,13 @@ type Usage struct {
 	Currency  string `json:"currency,omitempty"`
 }
 
+// ModelUsage is what one model used, summed over so many messages.
+type ModelUsage struct {
+	Model    string `json:"model"`
+	Messages int    `json:"messages"`
+	Usage
+}
+
 // Decision is the journaled resolution of a call.
 type Decision struct {
 	// Verdict is "allow", "deny" or "ask".
@@ -127,7 +134,9 @@ type (
 		ExitCode int      `json:"exit_code"`
 		Reason   string   `json:"reason"`
 		Coverage Coverage `json:"coverage"`
-		Dropped  uint64   `json:"dropped,omitempty"` // ephemeral events that no subscriber got
+		// Usage of the whole session, by model.
+		Usage   []ModelUsage `json:"usage,omitempty"`
+		Dropped uint64       `json:"dropped,omitempty"` // ephemeral events that no subscriber got
 	}
 	// LoopStarted says that a loop exists and takes input.
 	LoopStarted struct {
@@ -166,7 +175,8 @@ type (
 		Input    string `json:"input"`
 		Text     string `json:"text"`
 		Position int    `json:"position"`
-		// Kind is "call" for an operator's call, "" for text to the model.
+		// Kind is "call" for an operator's call, "compact" for a compaction, "" for
+		// text to the model.
 		Kind string `json:"kind,omitempty"`
 	}
 )
@@ -185,7 +195,7 @@ type (
 		Header
 		Input string `json:"input"`
 		// Origin is "person" or "script"; Kind is "user" for text to the model,
-		// "call" for an operator's call.
+		// "call" for an operator's call, "compact" for a compaction by hand.
 		Origin  string `json:"origin"`
 		Kind    string `json:"kind"`
 		Text    string `json:"text,omitempty"`
@@ -204,7 +214,7 @@ type (
 	TurnFailed struct {
 		Header
 		// Code is closed: "model_error", "limit_steps", "limit_calls",
-		// "journal_failed", "unknown_tool", "internal".
+		// "context_overflow", "journal_failed", "unknown_tool", "internal".
 		Code       string `json:"code"`
 		Reason     string `json:"reason"`
 		DurationMS int64  `json:"duration_ms"`

@@ -49,7 +49,7 @@ func samples() map[Type]Event {
 	pinned := func(t Type) Event { p := pin; p.Type = t; return &p }
 	list := []Event{
 		&SessionStarted{App: "looprig 0.1.0", Model: "operator", Mode: "interactive", Title: "First", Journal: "sqlite"},
-		&SessionClosed{ExitCode: 6, Reason: "no_interactive_gate", Coverage: Coverage{Calls: 6, Gated: 5, Ledgered: 6, Pinned: 4, Outcomes: 6, Indeterminate: 1}, Dropped: 3},
+		&SessionClosed{ExitCode: 6, Reason: "no_interactive_gate", Coverage: Coverage{Calls: 6, Gated: 5, Ledgered: 6, Pinned: 4, Outcomes: 6, Indeterminate: 1}, Usage: []ModelUsage{{Model: "anthropic/x", Messages: 2, Usage: Usage{Input: 90, Output: 8, CostMicro: 390, Currency: "USD"}}}, Dropped: 3},
 		&LoopStarted{Model: "operator"}, &LoopIdle{}, &LoopClosed{Reason: "session_closed"},
 		&ToolsetAdopted{Source: "mcp", Generation: 2, Digest: "sha256:ff", Tools: 9, Deferred: 4, Bindings: []BindingGeneration{{"demo", 2, "sha256:cc"}}},
 		&InputQueued{Input: "i2", Text: "later", Position: 1, Kind: "call"},
@@ -109,7 +109,7 @@ func samples() map[Type]Event {
 			Fingerprint: Fingerprint{{Field: "policy", Value: "sha256:44", Severity: SeverityBreak}},
 		},
 		&ConfigDrift{Fields: []DriftField{{Field: "policy", Was: "sha256:44", Is: "sha256:55", Severity: SeverityBreak}}, Decision: "accepted", By: "person:tester"},
-		&HistoryCompacted{Replaced: 20, Kept: 6, Before: 90000, After: 8000, Summary: "They added numbers.", Usage: Usage{Input: 90000, Output: 300}, Cause: "limit"},
+		&HistoryCompacted{Replaced: 20, Kept: 6, Before: 90000, After: 8000, Summary: "They added numbers.", Usage: Usage{Input: 90000, Output: 300}, Cause: "limit", Carried: 19},
 		&ModelChanged{From: "operator", To: "anthropic/x", By: "person:tester"},
 		&GrantChanged{
 			Op: "given", Scope: "always", ID: "gr1", Tool: "mcp:demo:add", ToolDigest: "sha256:aa", Rule: "default", When: ".a < 10", By: "person:tester",

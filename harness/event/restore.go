@@ -76,9 +76,14 @@ type (
 		Replaced int `json:"replaced"` // messages
 		Kept     int `json:"kept"`
 		// Before and After are estimated tokens of the history.
-		Before  int    `json:"tokens_before"`
-		After   int    `json:"tokens_after"`
+		Before int `json:"tokens_before"`
+		After  int `json:"tokens_after"`
+		// Summary is empty where none could be made: the messages were left out, and
+		// Reason says why. Carried is the number of the replaced message, from 1, that
+		// stays as it is behind the summary; 0 for none.
 		Summary string `json:"summary"`
+		Reason  string `json:"reason,omitempty"`
+		Carried int    `json:"carried,omitempty"`
 		Usage   Usage  `json:"usage"`
 		// Cause is "limit", "overflow" or "asked".
 		Cause string `json:"cause"`

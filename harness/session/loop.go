@@ -30,26 +30,29 @@ type loop struct {
 	set   atomic.Pointer[tool.Set]
 
 	// state
-	running *turn
-	queue   []*input
-	history []content.Message
-	waiting []chan struct{} // for the loop to be idle with an empty queue
-	tools   toolbox
-	looked  []openedTool                         // deferred tools whose schemas the model has
-	told    map[string]bool                      // withheld tools that a notice was given for; the running turn's
-	parked  *restoredTurn                        // the running turn waits, since a restart, for its answer and its tools
-	looking []string                             // tools whose schemas were asked for before a restart
-	before  map[string][]event.BindingGeneration // the toolsets from before a restart, until compared
-	closing string                               // the reason, once the loop is to close
-	over    bool
+	running  *turn
+	queue    []*input
+	history  []content.Message
+	waiting  []chan struct{} // for the loop to be idle with an empty queue
+	tools    toolbox
+	measured measure                              // of the history
+	next     *switching                           // the model from the next idle boundary on, or nil
+	looked   []openedTool                         // deferred tools whose schemas the model has
+	told     map[string]bool                      // withheld tools that a notice was given for; the running turn's
+	parked   *restoredTurn                        // the running turn waits, since a restart, for its answer and its tools
+	looking  []string                             // tools whose schemas were asked for before a restart
+	before   map[string][]event.BindingGeneration // the toolsets from before a restart, until compared
+	closing  string                               // the reason, once the loop is to close
+	over     bool
 }
 
 // input is one accepted input.
 type input struct {
-	id   string
-	in   Input
-	call *operatorCall
-	fut  *future
+	id      string
+	in      Input
+	call    *operatorCall
+	compact bool // nothing but a compaction
+	fut     *future
 }
 
 // operatorCall is an operator's call whose spelling has been resolved.
@@ -173,8 +176,11 @@ func (in *input) text() string {
 	return in.call.def.Identity.String() + " " + string(in.call.args)
 }
 
-// kind is "call" for an operator's call, else "".
+// kind is "call" for an operator's call, "compact" for a compaction, else "".
 func (in *input) kind() string {
+	if in.compact {
+		return kindCompact
+	}
 	if in.call == nil {
 		return ""
 	}
@@ -186,7 +192,7 @@ func (l *loop) start(in *input) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &turn{
 		s: l.s, loop: l, id: nextID("t", &l.s.turns), in: in, set: l.set.Load(), ctx: ctx, cancel: cancel,
-		history: l.history, began: l.s.o.Clock.Now(),
+		history: l.history, measured: l.measured, model: l.model, began: l.s.o.Clock.Now(),
 		withdrawn: l.tools.withdrawn(), opened: slices.Clone(l.looked),
 	}
 	l.running = t
@@ -203,7 +209,8 @@ func (l *loop) start(in *input) {
 func (l *loop) boundary(t *turn) {
 	t.cancel(nil)
 	l.running = nil
-	l.history, l.looked = t.history, t.opened
+	l.history, l.looked, l.measured = t.history, t.opened, t.measured
+	_ = l.switchModel() // that it cannot be recorded leaves the session latched, which says so
 	l.adopt()
 	_ = l.s.hub.emit(nil, &event.LoopIdle{Header: l.head()})
 	if l.closing != "" {

@@ -61,9 +61,9 @@ func (t *turn) openLookups(batch []*call) {
 // would refuse the whole request for it.
 func (t *turn) offered() []model.Tool {
 	var out []model.Tool
-	checker, _ := t.loop.model.(model.ToolChecker)
+	checker, _ := t.model.(model.ToolChecker)
 	most := 0
-	if l, ok := t.loop.model.(model.ToolLimiter); ok {
+	if l, ok := t.model.(model.ToolLimiter); ok {
 		most = l.MaxTools()
 	}
 	give := func(d tool.Definition) {

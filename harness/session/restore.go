@@ -104,6 +104,7 @@ func (s *Session) restore(ctx context.Context, p *past, lease journal.Lease) err
 	s.calls.Store(p.CallID)
 	s.gates.Resume(p.GateID)
 	s.count.c = p.Coverage
+	s.used.by = p.Usage
 	s.held.all = r.held
 	s.loops = loops
 	s.spawn(s.keepSnapshots)

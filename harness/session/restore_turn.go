@@ -49,7 +49,7 @@ func (l *loop) take(r *restoredTurn) {
 	}
 	t := &turn{
 		s: l.s, loop: l, id: p.ID, in: in, set: l.set.Load(), ctx: ctx, cancel: cancel, began: l.s.o.Clock.Now(),
-		history: l.history, steps: p.Steps, usage: p.Usage, restored: r,
+		model: l.model, history: l.history, steps: p.Steps, usage: p.Usage, restored: r,
 	}
 	for _, c := range p.Calls {
 		if c.Outcome != "" {

@@ -29,6 +29,7 @@ type Session struct {
 	grants policy.Grants
 	watch  watchers
 	count  counter
+	used   usageBook
 
 	// ended ends when Close has written the last record: what still runs of the
 	// session's own goroutines stops then.
@@ -282,7 +283,7 @@ func (s *Session) Close(ctx context.Context, info CloseInfo) error {
 // last writes session.closed; nothing is appended after it.
 func (s *Session) last(info CloseInfo) error {
 	r := &request{final: true, done: make(chan error, 1), events: []event.Event{&event.SessionClosed{
-		ExitCode: info.ExitCode, Reason: info.Reason, Coverage: s.Coverage(), Dropped: s.hub.droppedEvents(),
+		ExitCode: info.ExitCode, Reason: info.Reason, Coverage: s.Coverage(), Usage: s.Usage(), Dropped: s.hub.droppedEvents(),
 	}}}
 	if err := s.hub.enqueue(r); err != nil {
 		return err

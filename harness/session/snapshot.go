@@ -16,7 +16,7 @@ const (
 	// SnapshotEvery is how many records lie between two snapshots of a session.
 	SnapshotEvery = 5000
 	// snapshotVersion changes with what past holds or means.
-	snapshotVersion = 1
+	snapshotVersion = 2
 	// maxSnapshotBytes bounds a snapshot; a session with more than that is read
 	// from its records.
 	maxSnapshotBytes = 256 << 20
@@ -140,7 +140,7 @@ func (ld loader) inherited(ctx context.Context, started *event.SessionStarted, d
 		return nil, fmt.Errorf("the session that this one was forked from: %w", err)
 	}
 	p.settle()
-	p.Seq, p.Coverage, p.Open, p.Closed = 0, event.Coverage{}, nil, false
+	p.Seq, p.Coverage, p.Open, p.Closed, p.Usage = 0, event.Coverage{}, nil, false, nil
 	return p, nil
 }
 

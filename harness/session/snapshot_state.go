@@ -34,6 +34,8 @@ type past struct {
 
 	Turns    int            `json:"turns"`
 	Coverage event.Coverage `json:"coverage"`
+	// Usage by model, of this session alone.
+	Usage []event.ModelUsage `json:"usage,omitempty"`
 	// Closed says that the last record is session.closed.
 	Closed bool            `json:"closed"`
 	Loops  []*pastLoop     `json:"loops,omitempty"`
@@ -199,6 +201,9 @@ func (p *past) applyLoop(e event.Event) error {
 	case *event.InputQueued:
 		used(&p.InputID, e.Input)
 		l := p.loop(e.Loop)
+		if e.Kind == kindCompact {
+			break // nobody waits for it any more
+		}
 		if !slices.ContainsFunc(l.Queue, func(i pastInput) bool { return i.ID == e.Input }) {
 			l.Queue = append(l.Queue, pastInput{ID: e.Input, Text: e.Text, Call: e.Kind == kindCall})
 		}
@@ -209,6 +214,10 @@ func (p *past) applyLoop(e event.Event) error {
 	case *event.HistoryCompacted:
 		l := p.loop(e.Loop)
 		l.History = compactedHistory(l.History, e)
+		p.Usage = addModelUsage(p.Usage, l.Model, e.Usage)
+		if _, t := p.turn(&e.Header); t != nil {
+			t.Usage = sumOf(t.Usage, e.Usage)
+		}
 	case *event.TurnCompleted:
 		p.endTurn(&e.Header, tool.Result{Outcome: tool.Indeterminate, Reason: "an internal failure"})
 	case *event.TurnFailed:
@@ -247,7 +256,7 @@ func (p *past) startTurn(e *event.TurnStarted) {
 	l := p.loop(e.Loop)
 	l.Queue = slices.DeleteFunc(l.Queue, func(i pastInput) bool { return i.ID == e.Input })
 	l.Turn = &pastTurn{ID: e.Turn, Input: e.Input, Origin: e.Origin, Kind: e.Kind, Text: e.Text, Began: e.Time}
-	if e.Kind != kindCall {
+	if e.Kind != kindCall && e.Kind != kindCompact {
 		l.History = append(l.History, content.Message{Role: content.RoleUser, Blocks: []content.Block{content.Text(e.Text)}})
 	}
 }
@@ -259,6 +268,7 @@ func (p *past) message(e *event.MessageCompleted) error {
 	}
 	l, t := p.turn(&e.Header)
 	l.History = append(l.History, content.Message{Role: e.Role, Blocks: blocks})
+	p.Usage = addModelUsage(p.Usage, l.Model, e.Usage)
 	var uses []string
 	for _, b := range blocks {
 		if b.Kind == content.KindToolUse {
@@ -280,9 +290,11 @@ func sumOf(a, b event.Usage) event.Usage {
 	a.CacheRead += b.CacheRead
 	a.CacheWrite += b.CacheWrite
 	a.Reasoning += b.Reasoning
-	a.CostMicro += b.CostMicro
 	if a.Currency == "" {
 		a.Currency = b.Currency
+	}
+	if a.Currency == b.Currency { // different money has no sum: Session.Usage keeps each apart
+		a.CostMicro += b.CostMicro
 	}
 	return a
 }

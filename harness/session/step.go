@@ -37,10 +37,22 @@ type toolUse struct {
 // step asks the model for its next message, and again while it fails before
 // its first chunk in a way that may pass.
 func (t *turn) step() (message, error) {
-	wait := firstRetryWait
+	wait, squeezed := firstRetryWait, false
 	for attempt := 0; ; attempt++ {
 		msg, began, err := t.ask()
+		if overflows(err) && !began && t.ctx.Err() == nil {
+			if squeezed {
+				return message{}, overflowFailure(err)
+			}
+			if err := t.squeeze(err); err != nil {
+				return message{}, err
+			}
+			squeezed = true
+			continue
+		}
 		if err == nil {
+			msg.usage = t.priced(msg.usage)
+			t.s.used.add(t.model.Info().Name, msg.usage)
 			t.usage = sumOf(t.usage, msg.usage)
 			return msg, t.s.hub.emit(nil, &event.MessageCompleted{
 				Header: t.head(), Step: t.steps, Role: content.RoleAssistant, Content: msg.blocks, Usage: msg.usage, Stop: msg.stop,
@@ -99,7 +111,7 @@ func (t *turn) pause(d time.Duration) error {
 func (t *turn) ask() (msg message, began bool, err error) {
 	req := model.Request{Loop: t.loop.name, System: t.loop.system, Messages: t.history, Tools: t.offered()}
 	c := collector{t: t, limit: t.s.o.Limits.MessageBytes}
-	for chunk, err := range t.loop.model.Stream(t.ctx, req) {
+	for chunk, err := range t.model.Stream(t.ctx, req) {
 		if err != nil {
 			return message{}, began, err
 		}
@@ -135,11 +147,7 @@ func (c *collector) add(chunk model.Chunk) error {
 			c.use(*chunk.ToolUse)
 		}
 	case model.ChunkUsage:
-		c.msg.usage.Input += chunk.InputTokens
-		c.msg.usage.Output += chunk.OutputTokens
-		c.msg.usage.CacheRead += chunk.CacheReadTokens
-		c.msg.usage.CacheWrite += chunk.CacheWriteTokens
-		c.msg.usage.Reasoning += chunk.ReasoningTokens
+		addUsage(&c.msg.usage, chunk)
 	case model.ChunkStop:
 		c.msg.stop = chunk.Stop
 	}
@@ -147,7 +155,7 @@ func (c *collector) add(chunk model.Chunk) error {
 		return &failure{CodeModelError, fmt.Sprintf("the model's message is over the limit of %d bytes", c.limit)}
 	}
 	if calls := c.t.s.o.Limits.CallsPerTurn; len(c.msg.uses) > calls {
-		return &failure{CodeLimitCalls, fmt.Sprintf("the model asked for more than %d calls in one message", calls)}
+		return &failure{CodeLimitCalls, fmt.Sprintf("the model asked for more than %d calls in one message (limits.toolCalls)", calls)}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/internal/safetext"
 )
@@ -23,6 +24,7 @@ type turn struct {
 	id        string
 	in        *input
 	set       *tool.Set
+	model     model.Client
 	withdrawn map[string]tool.Definition
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
@@ -30,12 +32,13 @@ type turn struct {
 
 	restored *restoredTurn // of a turn that began before a restart
 
-	history []content.Message
-	opened  []openedTool
-	steps   int
-	usage   event.Usage
-	calls   []CallResult
-	result  TurnResult
+	history  []content.Message
+	opened   []openedTool
+	measured measure
+	steps    int
+	usage    event.Usage
+	calls    []CallResult
+	result   TurnResult
 }
 
 // failure ends a turn that cannot go on.
@@ -108,7 +111,10 @@ func (t *turn) guarded() (text string, err error) {
 		return t.resume()
 	}
 	kind, said := kindUser, t.in.in.Text
-	if t.in.call != nil {
+	switch {
+	case t.in.compact:
+		kind, said = kindCompact, ""
+	case t.in.call != nil:
 		kind, said = kindCall, t.in.text()
 	}
 	err = t.s.hub.emit(nil, &event.TurnStarted{
@@ -117,6 +123,8 @@ func (t *turn) guarded() (text string, err error) {
 	switch {
 	case err != nil:
 		return "", err
+	case t.in.compact:
+		return t.compactByHand()
 	case t.in.call != nil:
 		return t.operate()
 	}
@@ -136,7 +144,10 @@ func (t *turn) goOn() (string, error) {
 			return "", err
 		}
 		if t.steps >= t.s.o.Limits.StepsPerTurn {
-			return "", &failure{CodeLimitSteps, fmt.Sprintf("the turn reached its limit of %d steps", t.s.o.Limits.StepsPerTurn)}
+			return "", &failure{CodeLimitSteps, fmt.Sprintf("the turn reached its limit of %d steps (limits.steps)", t.s.o.Limits.StepsPerTurn)}
+		}
+		if err := t.fit(); err != nil {
+			return "", err
 		}
 		t.steps++
 		msg, err := t.step()
@@ -144,6 +155,7 @@ func (t *turn) goOn() (string, error) {
 			return "", err
 		}
 		t.history = append(t.history, content.Message{Role: content.RoleAssistant, Blocks: msg.blocks})
+		t.remember(msg.usage.Input, msg.usage.Output)
 		if len(msg.uses) == 0 {
 			return content.PlainText(msg.blocks), nil
 		}
@@ -168,7 +180,7 @@ func (t *turn) mayGoOn() error {
 // history, so that every tool use has its result whatever happens.
 func (t *turn) answerUses(uses []toolUse) error {
 	if limit := t.s.o.Limits.CallsPerTurn; len(t.calls)+len(uses) > limit {
-		f := &failure{CodeLimitCalls, fmt.Sprintf("the turn asked for more than its limit of %d calls", limit)}
+		f := &failure{CodeLimitCalls, fmt.Sprintf("the turn asked for more than its limit of %d calls (limits.toolCalls)", limit)}
 		blocks := make([]content.Block, len(uses))
 		for i, u := range uses {
 			blocks[i] = resultBlock(u.id, tool.Result{Outcome: tool.OverLimit, Reason: f.reason}, t.s.o.Limits)

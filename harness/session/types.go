@@ -79,6 +79,9 @@ const (
 	CodeLimitCalls    = "limit_calls"
 	CodeJournalFailed = "journal_failed"
 	CodeInternal      = "internal"
+	// CodeContextOverflow: what the model has to be given does not fit into its
+	// context, however much is summarised.
+	CodeContextOverflow = "context_overflow"
 )
 
 // TurnResult is what came of a turn.
