@@ -100,7 +100,7 @@ type Decision struct {
 	// Verdict is "allow", "deny" or "ask".
 	Verdict string `json:"verdict"`
 	// Rule is the rule that won: "deny[0]", "allow[2]", "default",
-	// "operator-issued", "grant:session".
+	// "operator-issued", "grant:session", "grant:always".
 	Rule string `json:"rule"`
 	// Considered lists the rules that were looked at, in order.
 	Considered []string `json:"considered,omitempty"`
@@ -109,6 +109,8 @@ type Decision struct {
 	Gate     string         `json:"gate,omitempty"`
 	Answerer *gate.Answerer `json:"answerer,omitempty"`
 	Reason   string         `json:"reason,omitempty"`
+	// Grant is the id of the grant that allowed the call.
+	Grant string `json:"grant,omitempty"`
 }
 
 // The session's events.

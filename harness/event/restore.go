@@ -95,10 +95,12 @@ type (
 		To   string `json:"to"`
 		By   string `json:"by"`
 	}
-	// GrantChanged says that an operator granted a tool, or took that back.
+	// GrantChanged says that an operator granted a tool or took that back, or that
+	// a grant lapsed, because the tool's definition is not the one that it was
+	// given for.
 	GrantChanged struct {
 		Header
-		// Op is "given" or "revoked"; Scope "session" or "always".
+		// Op is "given", "revoked" or "lapsed"; Scope "session" or "always".
 		Op         string `json:"op"`
 		Scope      string `json:"scope"`
 		ID         string `json:"id,omitempty"`

@@ -17,6 +17,8 @@ func Unanswered(k Kind, why CloseReason, detail string) Response {
 		r.Action = ActionDeny
 	case KindUntrustedServer:
 		r.Action = ActionRefuse
+	case KindAskUser:
+		r.Action = ActionDismiss
 	default:
 		r.Action = ActionCancel
 		if why == ReasonPolicy {
@@ -36,8 +38,11 @@ func fit(env Envelope, r Response) (Response, error) {
 	if err := fitCalls(env, r, invalid); err != nil {
 		return Response{}, err
 	}
+	if err := fitGrant(env, r, invalid); err != nil {
+		return Response{}, err
+	}
 	if env.Kind == KindPermission {
-		out.Calls = r.Calls
+		out.Calls, out.When, out.Cover = r.Calls, r.When, r.Cover
 		if out.Action == "" {
 			out.Action = ActionDeny
 		}
@@ -55,11 +60,18 @@ func fit(env Envelope, r Response) (Response, error) {
 	case len(r.Values) > 0:
 		return Response{}, invalid("", "values belong to the submission of a form")
 	}
-	text, err := fitText(env, r, invalid)
+	var err error
+	if env.Kind == KindAskUser {
+		out.Text, out.Chosen, err = fitQuestion(env, r, invalid)
+	} else {
+		out.Text, err = fitText(env, r, invalid)
+	}
 	if err != nil {
 		return Response{}, err
 	}
-	out.Text = text
+	if len(r.Chosen) > 0 && env.Kind != KindAskUser {
+		return Response{}, invalid("chosen", "choices belong to the answer of a question")
+	}
 	if env.Kind == KindUntrustedServer && r.Action != ActionRefuse {
 		repeated := r.Fingerprint == env.Prompt.Fingerprint
 		if (r.Action == ActionAccept && r.Fingerprint == "") || (r.Fingerprint != "" && !repeated) {
@@ -96,6 +108,35 @@ func fitCalls(env Envelope, r Response, invalid func(string, string) error) erro
 	}
 	if len(env.Prompt.Calls) == 0 {
 		return invalid("", "no action")
+	}
+	return nil
+}
+
+// maxWhenBytes bounds a grant's predicate.
+const maxWhenBytes = 8 << 10
+
+// fitGrant checks what narrows and widens a grant.
+func fitGrant(env Envelope, r Response, invalid func(string, string) error) error {
+	if r.When == "" && r.Cover == "" {
+		return nil
+	}
+	grants := func(actions ...Action) bool {
+		return slices.ContainsFunc(env.Prompt.Calls, func(c CallPrompt) bool { return slices.Contains(actions, r.For(c.Call)) })
+	}
+	switch {
+	case env.Kind != KindPermission:
+		return invalid("", "conditions of a grant belong to a permission")
+	case r.When != "" && (!grants(ActionSession, ActionAlways) || len(r.When) > maxWhenBytes):
+		return invalid("", "a predicate belongs to a grant, and has at most 8 KiB")
+	case r.Cover == "":
+		return nil
+	case r.Cover != CoverReadOnly || !grants(ActionSession) || r.When != "":
+		return invalid("", "only a session grant without a predicate covers a server's read-only tools")
+	}
+	for _, c := range env.Prompt.Calls {
+		if r.For(c.Call) == ActionSession && len(c.ReadOnly) == 0 {
+			return invalid("", "the server's read-only tools were not offered")
+		}
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ const (
 	KindOpenURL         Kind = "open_url"
 	KindUntrustedServer Kind = "untrusted_server"
 	KindSampling        Kind = "sampling"
+	KindAskUser         Kind = "ask_user"
 )
 
 // FormSchema is the form of package form under the name that hosts know.
@@ -38,6 +39,7 @@ type Action string
 const (
 	ActionOnce    Action = "once"    // permission: this call; untrusted server: this process
 	ActionSession Action = "session" // permission: until the session ends
+	ActionAlways  Action = "always"  // permission: until the definition changes or it is revoked
 	ActionDeny    Action = "deny"    // permission
 	ActionSubmit  Action = "submit"  // form
 	ActionAccept  Action = "accept"  // confirm; untrusted server: exactly this fingerprint
@@ -46,15 +48,17 @@ const (
 	ActionOpen    Action = "open" // open_url
 	ActionCopy    Action = "copy" // open_url
 	ActionRefuse  Action = "refuse"
-	ActionRun     Action = "run"  // sampling: send as shown, or the reply that a person wrote
-	ActionEdit    Action = "edit" // sampling: send Response.Text instead
+	ActionRun     Action = "run"     // sampling: send as shown, or the reply that a person wrote
+	ActionEdit    Action = "edit"    // sampling: send Response.Text instead
+	ActionAnswer  Action = "answer"  // ask user: Response.Text, or the chosen ones of the choices
+	ActionDismiss Action = "dismiss" // ask user: no answer
 )
 
 // Actions lists the actions that answer a gate of the kind.
 func Actions(k Kind) []Action {
 	switch k {
 	case KindPermission:
-		return []Action{ActionOnce, ActionSession, ActionDeny}
+		return []Action{ActionOnce, ActionSession, ActionAlways, ActionDeny}
 	case KindForm:
 		return []Action{ActionSubmit, ActionDecline, ActionCancel}
 	case KindConfirm:
@@ -65,6 +69,8 @@ func Actions(k Kind) []Action {
 		return []Action{ActionAccept, ActionOnce, ActionRefuse}
 	case KindSampling:
 		return []Action{ActionRun, ActionEdit, ActionDecline, ActionCancel}
+	case KindAskUser:
+		return []Action{ActionAnswer, ActionDismiss}
 	}
 	return nil
 }
@@ -122,6 +128,10 @@ type Prompt struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Sampling of a sampling gate.
 	Sampling *SamplingPrompt `json:"sampling,omitempty"`
+	// Choices of an ask-user gate, raw text of the model; without any, the answer
+	// is free text. Multiple allows more than one of them.
+	Choices  []string `json:"choices,omitempty"`
+	Multiple bool     `json:"multiple,omitempty"`
 }
 
 // SamplingStage is which half of a server's request for the model is asked
@@ -195,6 +205,9 @@ type CallPrompt struct {
 	Rule string `json:"rule,omitempty"`
 	// Explicit says that no choice may be preselected.
 	Explicit bool `json:"explicit,omitempty"`
+	// ReadOnly lists the read-only tools of the call's server, raw names, where
+	// they may be granted together: CoverReadOnly is offered.
+	ReadOnly []string `json:"read_only_tools,omitempty"`
 }
 
 // Private is the part of a gate that no encoding ever holds.
@@ -254,6 +267,13 @@ func (a Answerer) Operator() bool {
 	return false
 }
 
+// Cover is what a grant is for, beyond the tool that was asked about.
+type Cover string
+
+// CoverReadOnly grants the tools that the prompt lists as the read-only ones of
+// the call's server.
+const CoverReadOnly Cover = "read_only"
+
 // Response answers a gate.
 type Response struct {
 	Action   Action   `json:"action"`
@@ -265,14 +285,23 @@ type Response struct {
 	// Calls, for a permission gate over several calls, gives a choice to each
 	// call id; a call that is missing takes Action.
 	Calls map[string]Action `json:"calls,omitempty"`
+	// When, with session or always, narrows what is granted to calls whose
+	// arguments make this jq expression true.
+	When string `json:"when,omitempty"`
+	// Cover, with session, widens what is granted.
+	Cover Cover `json:"cover,omitempty"`
 	// Fingerprint must repeat the prompt's for an acceptance of a server.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Text of a sampling gate, at most MaxTextBytes of UTF-8: what an edit puts
 	// in place of the text that was shown, and in a Written reply, with run or
-	// edit, the reply itself. No other answer has one.
+	// edit, the reply itself. Of an ask-user gate without choices it is the answer.
+	// No other answer has one.
 	Text string `json:"text,omitempty"`
+	// Chosen are the indexes of an ask-user gate's choices, in rising order.
+	Chosen []int `json:"chosen,omitempty"`
 	// Close is set by the host when nobody answered: why the gate closed.
-	// Action is then decline or cancel (deny or refuse where the kind has it).
+	// Action is then decline or cancel (deny, refuse or dismiss where the kind has
+	// it).
 	Close CloseReason `json:"close,omitempty"`
 	// Detail refines Close: "no_interactive_gate" or a host-written sentence.
 	Detail string `json:"detail,omitempty"`

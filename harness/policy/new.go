@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -20,9 +23,12 @@ const (
 
 // RuleError says which rule of a configuration cannot be used and why.
 type RuleError struct {
-	// List is "deny", "ask" or "allow"; "" for a fault of the whole.
+	// List is "deny", "ask" or "allow", or such a list of a loop:
+	// "loops.planner.deny"; "" for a fault of the whole.
 	List  string
 	Index int
+	// Place is where the rule was written, when that is known.
+	Place string
 	// Field is "pattern", "loop", "when" or "operator".
 	Field  string
 	Reason string
@@ -33,7 +39,11 @@ func (e *RuleError) Error() string {
 	if e.List == "" {
 		return fmt.Sprintf("policy: %s: %s", e.Field, e.Reason)
 	}
-	return fmt.Sprintf("policy: %s[%d]: %s: %s", e.List, e.Index, e.Field, e.Reason)
+	text := fmt.Sprintf("policy: %s[%d]: %s: %s", e.List, e.Index, e.Field, e.Reason)
+	if e.Place != "" {
+		return e.Place + ": " + text
+	}
+	return text
 }
 
 func (e *RuleError) Unwrap() error { return e.Err }
@@ -46,10 +56,14 @@ type Policy struct {
 
 type rule struct {
 	name    string // "deny[0]"
+	key     string
+	place   string
 	pattern pattern
 	loop    string
+	within  string // the one loop that the rule is for
 	hints   tool.Hints
 	when    *gojq.Code
+	src     Rule
 }
 
 // New compiles a configuration. It fails with *RuleError.
@@ -62,34 +76,53 @@ func New(c Config) (*Policy, error) {
 	default:
 		return nil, &RuleError{Field: "operator", Reason: "must be auto or ask, is " + quote(string(c.Operator))}
 	}
-	var err error
-	if p.deny, err = compileList("deny", c.Deny); err != nil {
-		return nil, err
-	}
-	if p.ask, err = compileList("ask", c.Ask); err != nil {
-		return nil, err
-	}
-	if p.allow, err = compileList("allow", c.Allow); err != nil {
-		return nil, err
+	for _, list := range []struct {
+		to   *[]rule
+		name string
+		of   func(LoopRules) []Rule
+		own  []Rule
+	}{
+		{&p.deny, "deny", func(l LoopRules) []Rule { return l.Deny }, c.Deny},
+		{&p.ask, "ask", func(l LoopRules) []Rule { return l.Ask }, c.Ask},
+		{&p.allow, "allow", func(l LoopRules) []Rule { return l.Allow }, c.Allow},
+	} {
+		for _, l := range c.Loops {
+			if err := compileList(list.to, "loops."+l.Loop+"."+list.name, l.Loop, list.of(l)); err != nil {
+				return nil, err
+			}
+		}
+		if err := compileList(list.to, list.name, "", list.own); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }
 
-func compileList(list string, rules []Rule) ([]rule, error) {
-	if len(rules) > MaxRules {
-		return nil, &RuleError{List: list, Index: MaxRules, Field: "pattern", Reason: fmt.Sprintf("more than %d rules", MaxRules)}
-	}
-	out := make([]rule, len(rules))
+func compileList(to *[]rule, list, within string, rules []Rule) error {
 	for i, r := range rules {
+		if len(*to) >= MaxRules {
+			return &RuleError{List: list, Index: i, Field: "pattern", Reason: fmt.Sprintf("more than %d rules", MaxRules)}
+		}
 		c, err := compile(r)
 		if err != nil {
-			err.List, err.Index = list, i
-			return nil, err
+			err.List, err.Index, err.Place = list, i, r.Place
+			return err
 		}
-		c.name = fmt.Sprintf("%s[%d]", list, i)
-		out[i] = c
+		c.name, c.within, c.key = fmt.Sprintf("%s[%d]", list, i), within, ruleKey(list, r)
+		*to = append(*to, c)
 	}
-	return out, nil
+	return nil
+}
+
+// ruleKey names a rule by what it says.
+func ruleKey(list string, r Rule) string {
+	r.Place = ""
+	b, err := json.Marshal(r)
+	if err != nil {
+		return list
+	}
+	sum := sha256.Sum256(b)
+	return list + " " + r.Pattern + " #" + hex.EncodeToString(sum[:8])
 }
 
 func compile(r Rule) (rule, *RuleError) {
@@ -97,7 +130,7 @@ func compile(r Rule) (rule, *RuleError) {
 	if err != nil {
 		return rule{}, &RuleError{Field: "pattern", Reason: err.Error(), Err: err}
 	}
-	out := rule{pattern: p.p, loop: r.Loop, hints: r.Hints}
+	out := rule{pattern: p.p, loop: r.Loop, hints: r.Hints, place: r.Place, src: r}
 	if err := checkGlob(r.Loop); err != nil {
 		return rule{}, &RuleError{Field: "loop", Reason: err.Error(), Err: err}
 	}

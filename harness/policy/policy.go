@@ -43,7 +43,11 @@ const (
 	RuleDefault  = "default"
 	RuleOperator = "operator-issued"
 	RulePin      = "pin"
-	RuleGrant    = "grant:session"
+	// RuleGrant and RuleGrantAlways are grants. They are in the way of asking
+	// alone: no grant beats a denial, a pin, or a rule that it was not given for.
+	RuleGrant       = "grant:session"
+	RuleGrantAlways = "grant:always"
+	grantPrefix     = "grant:"
 )
 
 // Config is a policy as configuration data.
@@ -51,8 +55,21 @@ type Config struct {
 	Deny  []Rule
 	Ask   []Rule
 	Allow []Rule
+	// Loops are the rules of single loops. They come before the others of their
+	// list, and tighten or widen what those say in the same order: a denial
+	// anywhere wins.
+	Loops []LoopRules
 	// Operator is OperatorAuto when empty.
 	Operator OperatorMode
+}
+
+// LoopRules are the rules that hold in one loop, and in the delegates that are
+// made after it.
+type LoopRules struct {
+	Loop  string
+	Deny  []Rule
+	Ask   []Rule
+	Allow []Rule
 }
 
 // Rule matches calls. All of its conditions must hold.
@@ -71,12 +88,17 @@ type Rule struct {
 	// exactly one true. If it fails, the rule matches in deny and ask, and not
 	// in allow.
 	When string
+	// Place is where the rule was written, for people: "config.yaml:12:5".
+	Place string
 }
 
 // Request is one call to decide on.
 type Request struct {
-	Identity     tool.Identity
+	Identity tool.Identity
+	// Loop is the loop's name, Agent that of the configured loop which a delegate
+	// was made after, "" for others. Conditions on loops look at both.
 	Loop         string
+	Agent        string
 	Args         json.RawMessage
 	ToolDigest   string
 	Hints        tool.Hints
@@ -91,10 +113,19 @@ type Request struct {
 // Decision is the verdict with its trace.
 type Decision struct {
 	Verdict Verdict
-	// Rule is the rule that won: "deny[0]", "default", "operator-issued" …
+	// Rule is the rule that won: "deny[0]", "loops.planner.ask[1]", "default",
+	// "operator-issued", "grant:always" …
 	Rule string
-	// Considered lists the rules that were looked at, in order.
+	// Key names the rule that asks in a way that lasts: the same in another
+	// process and after rules were added beside it. Grants are bound to it.
+	Key string
+	// Considered lists the rules and grants that were looked at, in order. A grant
+	// that was not applied says why: "grant:always 01J… changed".
 	Considered []string
+	// Grant is the id of the grant that won.
+	Grant string
+	// Lapsed are the grants that were given for another definition of the tool.
+	Lapsed []Grant
 	// Digest is the tool digest that the decision is about.
 	Digest string
 	// Reason is host-written: why a rule that needs a word won.

@@ -221,18 +221,25 @@ func TestOperatorIssued(t *testing.T) {
 	}
 }
 
+func grantFor(r Request) Grant {
+	return Grant{ID: "g", Scope: ScopeSession, Tool: r.Identity.String(), Digest: r.ToolDigest, Rule: RuleDefault}
+}
+
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	p := mustNew(t, Config{Ask: []Rule{{Pattern: "*", When: ".n > 100"}}, Deny: []Rule{{Pattern: "*", When: ".n > 1000"}}})
 	g := &Grants{}
 	small := request(`{"n":1}`)
-	if !g.Add(Grant{Identity: small.Identity, Digest: small.ToolDigest, Rule: RuleDefault}) || g.Add(Grant{Identity: small.Identity}) || g.Len() != 1 {
-		t.Fatal("adding grants")
+	if _, err := g.Add(grantFor(small)); err != nil {
+		t.Fatal(err)
 	}
-	if d := p.Decide(t.Context(), small, g); d.Verdict != Allow || d.Rule != RuleGrant {
+	if _, err := g.Add(Grant{Tool: small.Identity.String()}); !errors.Is(err, ErrNoDigest) {
+		t.Fatal(err)
+	}
+	if d := p.Decide(t.Context(), small, g); d.Verdict != Allow || d.Rule != RuleGrant || d.Grant != "g" || d.Considered[len(d.Considered)-1] != "grant:session g" {
 		t.Errorf("granted: %+v", d)
 	}
-	if d := p.Decide(t.Context(), request(`{"n":500}`), g); d.Verdict != Ask || d.Rule != "ask[0]" {
+	if d := p.Decide(t.Context(), request(`{"n":500}`), g); d.Verdict != Ask || d.Rule != "ask[0]" || !slices.Contains(d.Considered, "grant:session g other_rule") {
 		t.Errorf("a grant silenced a rule on arguments: %+v", d)
 	}
 	if d := p.Decide(t.Context(), request(`{"n":5000}`), g); d.Verdict != Deny {
@@ -240,7 +247,7 @@ func TestGrants(t *testing.T) {
 	}
 	changed := small
 	changed.ToolDigest = "sha256:bb"
-	if d := p.Decide(t.Context(), changed, g); d.Verdict != Ask {
+	if d := p.Decide(t.Context(), changed, g); d.Verdict != Ask || len(d.Lapsed) != 1 || !slices.Contains(d.Considered, "grant:session g changed") {
 		t.Errorf("a grant outlived its definition: %+v", d)
 	}
 	moved := small
@@ -269,7 +276,9 @@ func TestPrecedenceProperty(t *testing.T) {
 		r.Identity.Name = rapid.SampledFrom([]string{"add", "rm"}).Draw(t, "tool")
 		g := &Grants{}
 		if rapid.Bool().Draw(t, "granted") {
-			g.Add(Grant{Identity: r.Identity, Digest: r.ToolDigest, Rule: RuleDefault})
+			if _, err := g.Add(grantFor(r)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		alone := func(c Config) Verdict {
 			p, err := New(c)
@@ -290,7 +299,7 @@ func TestPrecedenceProperty(t *testing.T) {
 		case ask == Ask:
 		case allow == Allow:
 			want = Allow
-		case g.Len() > 0:
+		case len(g.All()) > 0:
 			want = Allow
 		}
 		p, err := New(c)
@@ -301,8 +310,9 @@ func TestPrecedenceProperty(t *testing.T) {
 		if d.Verdict != want {
 			t.Fatalf("%+v is %+v, want %s", c, d, want)
 		}
-		last := d.Considered[len(d.Considered)-1]
-		if last != d.Rule {
+		looked := slices.DeleteFunc(slices.Clone(d.Considered), func(s string) bool { return strings.HasSuffix(s, " "+string(StepOtherRule)) })
+		last := looked[len(looked)-1]
+		if last != strings.TrimSpace(d.Rule+" "+d.Grant) {
 			t.Fatalf("the trace %v does not end with the winner %s", d.Considered, d.Rule)
 		}
 		c.Deny = append(c.Deny, Rule{Pattern: "*"})

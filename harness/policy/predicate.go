@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 )
@@ -14,19 +16,48 @@ import (
 // predicateTimeout bounds one evaluation. A predicate that takes longer fails.
 const predicateTimeout = 100 * time.Millisecond
 
+// PredicateError says what is wrong with a jq expression, and where.
+type PredicateError struct {
+	// Line and Col are where in the expression it was noticed, from 1; 0 where
+	// no place is known.
+	Line, Col int
+	Reason    string
+	Err       error
+}
+
+func (e *PredicateError) Error() string {
+	if e.Line == 0 {
+		return e.Reason
+	}
+	return fmt.Sprintf("%s (line %d, column %d of the expression)", e.Reason, e.Line, e.Col)
+}
+
+func (e *PredicateError) Unwrap() error { return e.Err }
+
 func compilePredicate(src string) (*gojq.Code, error) {
 	if len(src) > MaxPredicateBytes {
-		return nil, fmt.Errorf("longer than %d bytes", MaxPredicateBytes)
+		return nil, &PredicateError{Reason: fmt.Sprintf("longer than %d bytes", MaxPredicateBytes)}
 	}
 	q, err := gojq.Parse(src)
 	if err != nil {
-		return nil, fmt.Errorf("not a jq expression: %w", err)
+		out := &PredicateError{Reason: "not a jq expression: " + err.Error(), Err: err}
+		if pe, ok := errors.AsType[*gojq.ParseError](err); ok {
+			out.Line, out.Col = place(src, pe.Offset-len(pe.Token))
+		}
+		return nil, out
 	}
 	code, err := gojq.Compile(q)
 	if err != nil {
-		return nil, fmt.Errorf("not a usable jq expression: %w", err)
+		return nil, &PredicateError{Reason: "not a usable jq expression: " + err.Error(), Err: err}
 	}
 	return code, nil
+}
+
+// place is the line and the column, in characters, of an offset.
+func place(src string, offset int) (line, col int) {
+	before := src[:min(max(offset, 0), len(src))]
+	last := strings.LastIndexByte(before, '\n')
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[last+1:]) + 1
 }
 
 // args decodes the arguments for predicates once per decision, when one asks.

@@ -145,7 +145,10 @@ func (c *call) settle(env gate.Envelope, r gate.Response) {
 	d.Answerer = &who
 	switch r.For(c.id) {
 	case gate.ActionSession:
-		c.t.s.grants.Add(policy.Grant{Identity: c.def.Identity, Digest: c.def.Digest, Rule: c.pol.Rule})
+		c.give(env, r, policy.ScopeSession)
+		d.Verdict = string(policy.Allow)
+	case gate.ActionAlways:
+		c.give(env, r, policy.ScopeAlways)
 		d.Verdict = string(policy.Allow)
 	case gate.ActionOnce:
 		d.Verdict = string(policy.Allow)
@@ -193,6 +196,7 @@ func permissionPrompt(asking []*call) gate.Prompt {
 			Call: c.id, Tool: c.identity(), ModelName: c.name, Title: c.def.Title,
 			Args: c.args, ArgsDigest: digest(c.args), ToolDigest: c.def.Digest, Hints: c.def.Hints,
 			Trust: c.def.Trust, Pin: c.def.Pin, Rule: c.pol.Rule, Explicit: c.pol.Explicit,
+			ReadOnly: c.readOnlyNames(),
 		})
 		if c.pol.Reason != "" {
 			p.Warnings = append(p.Warnings, c.label()+": "+c.pol.Reason)

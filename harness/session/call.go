@@ -176,12 +176,13 @@ func (c *call) decide(ctx context.Context) {
 		Identity: c.def.Identity, Loop: c.t.loop.name, Args: c.args, ToolDigest: c.def.Digest,
 		Hints: c.def.Hints, HintsTrusted: c.def.HintsTrusted, Trust: c.def.Trust,
 		Operator: c.by != "model", Interactive: s.o.Interactive,
-	}, &s.grants)
+	}, grantBook{s})
+	c.lapse()
 	c.withoutGate()
 	s.count.add(func(k *event.Coverage) { k.Gated++ })
 	c.result.Decision = event.Decision{
 		Verdict: string(c.pol.Verdict), Rule: c.pol.Rule, Considered: c.pol.Considered,
-		ToolDigest: c.pol.Digest, Reason: c.pol.Reason,
+		ToolDigest: c.pol.Digest, Reason: c.pol.Reason, Grant: c.pol.Grant,
 	}
 	if c.pol.Verdict == policy.Deny {
 		reason := "denied by the policy rule " + c.pol.Rule

@@ -29,6 +29,9 @@ type Options struct {
 	Loops []LoopConfig
 	// Policy decides on calls. Nil asks before every call.
 	Policy *policy.Policy
+	// Grants keeps what an operator grants beyond the session. Nil keeps nothing:
+	// such an answer allows the call alone, and a notice says so.
+	Grants policy.Store
 	Limits Limits
 	// App ("looprig 1.2.3"), Mode ("interactive" or "headless") and Title
 	// describe the session in its first record and in listings.

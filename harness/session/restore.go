@@ -33,8 +33,8 @@ const byRestart = "restart"
 //   - Queued inputs are held: they are told of, and run only by RunHeld.
 //
 // The loops are those of o; one that the session had keeps its history, and
-// delegates end. Session grants are not kept: a grant for a session ends with
-// the process that it was given in. o.ID is not used.
+// delegates end. What was granted for the session is granted still. o.ID is not
+// used.
 //
 // It fails with journal.ErrNotFound, journal.ErrLeased while another process
 // has the session, a *ConfigMismatchError when the decision of o.Drift was
@@ -103,6 +103,9 @@ func (s *Session) restore(ctx context.Context, p *past, lease journal.Lease) err
 	s.inputs.Store(p.InputID)
 	s.calls.Store(p.CallID)
 	s.gates.Resume(p.GateID)
+	for _, g := range p.Grants {
+		_, _ = s.grants.Add(g) // a session's own grants fit into it
+	}
 	s.count.c = p.Coverage
 	s.used.by = p.Usage
 	s.held.all = r.held

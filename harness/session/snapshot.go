@@ -113,7 +113,7 @@ func matters(t event.Type) bool {
 	switch t {
 	case event.TypeNotice, event.TypeBindingChanged, event.TypeCatalogCandidate, event.TypeCatalogAdopted, event.TypeCatalogRejected,
 		event.TypePinPending, event.TypePinAccepted, event.TypePinRefused, event.TypePinChanged, event.TypeExpectation,
-		event.TypeLoopIdle, event.TypeConfigDrift, event.TypeGrantChanged:
+		event.TypeLoopIdle, event.TypeConfigDrift:
 		return false
 	default:
 		return true
@@ -141,6 +141,7 @@ func (ld loader) inherited(ctx context.Context, started *event.SessionStarted, d
 	}
 	p.settle()
 	p.Seq, p.Coverage, p.Open, p.Closed, p.Usage = 0, event.Coverage{}, nil, false, nil
+	p.Grants = nil // they were given for that session
 	return p, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/tool"
 )
 
@@ -43,6 +44,8 @@ type past struct {
 	// Reconfigured are the bindings that an operator changed in the session and
 	// saved.
 	Reconfigured []string `json:"reconfigured,omitempty"`
+	// Grants are those for the session.
+	Grants []policy.Grant `json:"grants,omitempty"`
 
 	limits Limits
 	fill   func([]content.Block) ([]content.Block, error)
@@ -163,6 +166,8 @@ func (p *past) apply(e event.Event) error {
 		p.Open = append(p.Open, e.Envelope)
 	case *event.GateResolved:
 		p.Open = slices.DeleteFunc(p.Open, func(g gate.Envelope) bool { return g.ID == e.Gate })
+	case *event.GrantChanged:
+		p.pastGrant(e, e.Session)
 	case *event.BindingReconfigured:
 		if e.Saved && !slices.Contains(p.Reconfigured, e.Binding) {
 			p.Reconfigured = append(p.Reconfigured, e.Binding)
