@@ -27,16 +27,17 @@ const MainLoop = "main"
 
 // App is one run: a session with its bindings. Close it.
 type App struct {
-	opt   Options
-	home  string
-	env   config.Env
-	mcp   *config.MCPFile
-	conf  *config.Config
-	store *sqlite.Store
-	pins  *pin.Store
-	trust *trust
-	eras  *eras
-	crash crash
+	opt       Options
+	home      string
+	digestKey []byte // of the home: see DigestKeyPath
+	env       config.Env
+	mcp       *config.MCPFile
+	conf      *config.Config
+	store     *sqlite.Store
+	pins      *pin.Store
+	trust     *trust
+	eras      *eras
+	crash     crash
 	// client is the session's model, models has all others.
 	client model.Client
 	models *models
@@ -92,18 +93,22 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.digestKey, err = openDigestKey(a.home); err != nil {
+		return nil, err
+	}
 	if err := a.openSession(ctx, entries); err != nil {
 		return nil, err
 	}
 	a.trust = newTrust(a)
 	a.eras = openEras(ErasPath(a.home), a.now)
 	a.Port = &Port{app: a, list: entries}
+	a.tape.begin(a, entries)
 	if err := a.tellNotes(ctx); err != nil {
 		return nil, errors.Join(err, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 	}
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
-		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report,
+		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report, DigestKey: a.digestKey,
 		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, Eras: a.eras,
 	})
 	if err != nil {
@@ -178,7 +183,7 @@ func (a *App) openSession(ctx context.Context, entries []entry) error {
 	opt := session.Options{
 		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol,
 		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder.Self(),
-		Interactive: a.opt.Mode == ModeInteractive, Crash: a.crash.report,
+		Interactive: a.opt.Mode == ModeInteractive || a.opt.Attended, Crash: a.crash.report,
 	}
 	if a.opt.Mode == ModeHeadless {
 		opt.Answer = a.answer
@@ -404,6 +409,7 @@ func (a *App) Close(info session.CloseInfo) error {
 	if a.opt.Drain != nil {
 		err = errors.Join(err, a.opt.Drain())
 	}
+	err = errors.Join(err, a.tape.end(ctx, a))
 	return errors.Join(err, a.closeStore())
 }
 

@@ -14,12 +14,14 @@ import (
 )
 
 // literal stands for a value of an entry that is written out where a secret may
-// be: it is not part of any digest.
+// be.
 const literal = "literal"
 
 // fingerprint is what the session depends on. It covers the files and the
 // servers of the run; rules of the command line and of a script are given for
-// the run at hand, and are not part of it.
+// the run at hand, and are not part of it. What an entry declares is covered
+// whole, values that may be secret included, by a keyed digest; variables count
+// by their names alone, so that a token that is renewed is no change.
 func (a *App) fingerprint(entries []entry, loops []session.LoopConfig) event.Fingerprint {
 	var f event.Fingerprint
 	add := func(severity event.Severity, field, value string) {
@@ -36,13 +38,45 @@ func (a *App) fingerprint(entries []entry, loops []session.LoopConfig) event.Fin
 	add(event.SeverityBreak, "policy", digestOf(plain(a.conf.Policy)))
 	for _, e := range entries {
 		declared := declaredEntry(e.server)
-		add(event.SeverityWarn, "bindings."+e.server.Name, digestOf(declared))
+		add(event.SeverityWarn, bindingField(e.server.Name), a.bindingDigest(e.server, declared))
 		if trust := trustOf(declared); len(trust) > 0 {
 			add(event.SeverityBreak, "bindings."+e.server.Name+".trust", digestOf(trust))
 		}
 	}
 	slices.SortFunc(f, func(x, y event.FingerprintField) int { return cmp.Compare(x.Field, y.Field) })
 	return f
+}
+
+func bindingField(name string) string { return "bindings." + name }
+
+// bindingDigest covers an entry as it is written. A session whose record has the
+// digest of a version before, which left out literal values and had no key,
+// keeps it: that is no change of the configuration.
+func (a *App) bindingDigest(s config.Server, declared map[string]any) string {
+	whole, err := json.Marshal(entryOf(s))
+	if err != nil {
+		return "unknown"
+	}
+	digest := keyedDigest(a.digestKey, s.Name, whole)
+	if a.past == nil {
+		return digest
+	}
+	old := digestOf(declared)
+	for _, f := range a.past.Drift(event.Fingerprint{{Field: bindingField(s.Name), Value: digest, Severity: event.SeverityWarn}}) {
+		if f.Field == bindingField(s.Name) && f.Was == old {
+			return old
+		}
+	}
+	return digest
+}
+
+// entryOf is an entry as it is written, variables not expanded.
+func entryOf(s config.Server) map[string]any {
+	var out map[string]any
+	if json.Unmarshal(s.Entry, &out) != nil || out == nil {
+		return map[string]any{"entry": string(s.Entry)}
+	}
+	return out
 }
 
 // digestOf names a value by its canonical JSON: keys are sorted.
@@ -104,13 +138,10 @@ func unset(v any) bool {
 	return false
 }
 
-// declaredEntry is an entry as it is written, variables not expanded and without
-// what may be a secret.
+// declaredEntry is an entry without the literal values of its environment and
+// headers.
 func declaredEntry(s config.Server) map[string]any {
-	var out map[string]any
-	if json.Unmarshal(s.Entry, &out) != nil || out == nil {
-		return map[string]any{"entry": string(s.Entry)}
-	}
+	out := entryOf(s)
 	for _, key := range []string{"env", "headers"} {
 		values, ok := out[key].(map[string]any)
 		if !ok {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func fingerprintOf(t *testing.T, server string, change func(*config.Config)) eve
 	if change != nil {
 		change(conf)
 	}
-	a := &App{conf: conf}
+	a := &App{conf: conf, digestKey: []byte("a key of the tests, 32 bytes long")}
 	loops := []session.LoopConfig{{Name: "main", Model: operator.Client{}, System: conf.Loops[0].System}}
 	return a.fingerprint([]entry{{server: s}}, loops)
 }
@@ -56,7 +57,8 @@ func TestFingerprint(t *testing.T) {
 	}{
 		"the same":          {server, nil, nil},
 		"order and space":   {`{ "args": ["--stdio"], "command": "docs-mcp", "env": {"HOST": "${DOCS_HOST}", "TOKEN": "canary-secret"} }`, nil, nil},
-		"a secret":          {strings.Replace(server, "canary-secret", "another", 1), nil, nil},
+		"a secret":          {strings.Replace(server, "canary-secret", "another", 1), nil, []string{"bindings.docs warn"}},
+		"an argument":       {strings.Replace(server, "--stdio", "--token=canary", 1), nil, []string{"bindings.docs warn"}},
 		"a variable":        {strings.Replace(server, "DOCS_HOST", "OTHER", 1), nil, []string{"bindings.docs warn"}},
 		"a command":         {strings.Replace(server, "docs-mcp", "other-mcp", 1), nil, []string{"bindings.docs warn"}},
 		"trust":             {strings.Replace(server, `{"command"`, `{"trustAnnotations":true,"command"`, 1), nil, []string{"bindings.docs warn", "bindings.docs.trust break"}},
@@ -67,5 +69,54 @@ func TestFingerprint(t *testing.T) {
 		if got := changed(base, fingerprintOf(t, c.server, c.change)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
 		}
+	}
+}
+
+// A digest is of no use to somebody who has the record and not the key.
+func TestFingerprintsAreKeyed(t *testing.T) {
+	t.Parallel()
+	of := func(key string) string { return keyedDigest([]byte(key), "docs", []byte(`{"env":{"TOKEN":"x"}}`)) }
+	if of("one") != of("one") || of("one") == of("two") {
+		t.Error("the key does not decide")
+	}
+	if a, b := keyedDigest(nil, "a", []byte("bc")), keyedDigest(nil, "ab", []byte("c")); a == b {
+		t.Error("two entries look alike")
+	}
+}
+
+func TestDigestKey(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	keys := make(chan string, 8)
+	for range cap(keys) {
+		go func() {
+			key, err := openDigestKey(home)
+			if err != nil {
+				t.Error(err)
+			}
+			keys <- string(key)
+		}()
+	}
+	first := <-keys
+	for range cap(keys) - 1 {
+		if key := <-keys; key != first {
+			t.Error("two processes have two keys")
+		}
+	}
+	st, err := os.Stat(DigestKeyPath(home))
+	if err != nil || st.Mode().Perm() != 0o600 || len(first) != digestKeyBytes {
+		t.Errorf("%v %v, %d bytes", st, err, len(first))
+	}
+	if entries, err := os.ReadDir(home); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+	if other, err := openDigestKey(t.TempDir()); err != nil || string(other) == first {
+		t.Errorf("another home has the same key, %v", err)
+	}
+	if err := os.WriteFile(DigestKeyPath(home), []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openDigestKey(home); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a damaged key: %v", err)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/looprig/looprig/mcpadapter/transport"
 )
 
 // The domains of the configuration's digests.
@@ -19,7 +17,6 @@ const (
 	domainConfig  = "looprig/mcp-config/v1"
 	domainBinding = "looprig/mcp-binding/v1"
 	domainValue   = "looprig/mcp-secret/v1"
-	domainPart    = "looprig/mcp-declared/v1"
 )
 
 // ConfigIdentity identifies a configuration and what was discovered under it.
@@ -40,7 +37,8 @@ type BindingIdentity struct {
 }
 
 // ConfigDigest covers every declared setting of every binding, secrets as keyed
-// hashes. It is available before Start and BindSession, and neither discovery
+// hashes: that one changed is seen, and nothing of it can be found out without
+// Deps.DigestKey. Managers with the same key and configuration agree. It is available before Start and BindSession, and neither discovery
 // nor time changes it: reconfigurations alone do.
 func (m *Manager) ConfigDigest() string { return m.ConfigIdentity().Declared }
 
@@ -71,31 +69,6 @@ func (m *Manager) ConfigIdentity() ConfigIdentity {
 	return id
 }
 
-// DeclaredDigests covers, binding by binding, what a configuration declares
-// except the values of its secrets, of which only the names count. No key is in
-// it: any process that reads the same configuration computes the same digests,
-// so that a session can be compared with the one that it goes on from. That a
-// secret's value changed is seen by ConfigDigest alone.
-func (m *Manager) DeclaredDigests() map[string]string {
-	m.mu.Lock()
-	cfgs := make([]Binding, len(m.entries))
-	for i, e := range m.entries {
-		cfgs[i] = e.cfg
-	}
-	m.mu.Unlock()
-	out := make(map[string]string, len(cfgs))
-	for _, b := range cfgs {
-		out[b.Name] = b.DeclaredDigest()
-	}
-	return out
-}
-
-// DeclaredDigest is the binding's entry of DeclaredDigests. A Manager compares
-// checked bindings, whose defaults are filled in.
-func (b Binding) DeclaredDigest() string {
-	return digestOf(b, domainPart, func(transport.Setting) string { return "declared" })
-}
-
 func frame(h hash.Hash, s string) {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(len(s)))
@@ -103,16 +76,11 @@ func frame(h hash.Hash, s string) {
 	h.Write([]byte(s))
 }
 
-// bindingDigest covers the declared settings of one binding.
+// bindingDigest covers the declared settings of one binding. What stands for the
+// value of a secret one is a keyed hash.
 func bindingDigest(b Binding, key []byte) string {
-	return digestOf(b, domainBinding, func(s transport.Setting) string { return keyed(key, b.Name, s.Key, s.Value) })
-}
-
-// digestOf covers the declared settings of one binding; secret is what stands
-// for the value of a secret one.
-func digestOf(b Binding, domain string, secret func(transport.Setting) string) string {
 	h := sha256.New()
-	frame(h, domain)
+	frame(h, domainBinding)
 	set := func(name, value string) {
 		frame(h, name)
 		frame(h, value)
@@ -151,7 +119,7 @@ func digestOf(b Binding, domain string, secret func(transport.Setting) string) s
 	for _, s := range d.Transport.Declared() {
 		value := s.Value
 		if s.Secret {
-			value = secret(s)
+			value = keyed(key, b.Name, s.Key, s.Value)
 		}
 		set("transport."+s.Key, value)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/looprig/looprig/mcpadapter/client/clienttest"
 	"github.com/looprig/looprig/mcpadapter/transport"
+	"github.com/looprig/looprig/mcpadapter/transport/stdio"
+	"github.com/looprig/looprig/mcpadapter/transport/streamhttp"
 )
 
 func TestConfigDigest(t *testing.T) {
@@ -54,42 +56,59 @@ func TestConfigDigest(t *testing.T) {
 	}
 }
 
-func TestDeclaredDigests(t *testing.T) {
+// The real transports declare their secrets as such: one that changes is seen,
+// and nothing that is kept of it can be tried out without the key.
+func TestSecretsOfTransportsAreKeyed(t *testing.T) {
 	t.Parallel()
-	digest := func(edit func(*Binding)) string {
+	program := func(c stdio.Config) transport.Transport {
+		c.Command = "docs-server"
+		tr, err := stdio.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	endpoint := func(url string, header map[string]string) transport.Transport {
+		tr, err := streamhttp.New(streamhttp.Config{URL: url, Headers: header})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	digest := func(key string, tr transport.Transport) string {
 		b := Binding{Name: "docs"}
-		b.Server.Transport = clienttest.Transport{Settings: []transport.Setting{
-			{Key: "command", Value: "docs-server"}, {Key: "env.TOKEN", Value: "canary", Secret: true},
-		}}
-		edit(&b)
-		m, err := NewManager([]Binding{b}, Deps{}) // each has a key of its own
+		b.Server.Transport = tr
+		m, err := NewManager([]Binding{b}, Deps{DigestKey: []byte(key)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = m.Close(t.Context()) }()
-		return m.DeclaredDigests()["docs"]
+		id := m.ConfigIdentity()
+		if text := fmt.Sprintf("%+v", id); strings.Contains(text, "canary") {
+			t.Errorf("the secret is in %s", text)
+		}
+		if id.Bindings[0].Declared == "" || id.Bindings[0].Catalog != "" {
+			t.Errorf("identity %+v", id)
+		}
+		return id.Bindings[0].Declared
 	}
-	base := digest(func(*Binding) {})
-	// What another process computes of the same configuration.
-	const known = "sha256:"
-	if !strings.HasPrefix(base, known) || digest(func(b *Binding) { b.Scope = ScopeSession }) != base {
-		t.Errorf("the same settings have two digests; the first is %q", base)
-	}
-	set := func(i int, s transport.Setting) func(*Binding) {
-		return func(b *Binding) { b.Server.Transport.(clienttest.Transport).Settings[i] = s }
-	}
-	if digest(set(1, transport.Setting{Key: "env.TOKEN", Value: "other", Secret: true})) != base {
-		t.Error("the value of a secret is in the digest")
-	}
-	for name, edit := range map[string]func(*Binding){
-		"command":          set(0, transport.Setting{Key: "command", Value: "other"}),
-		"name of a secret": set(1, transport.Setting{Key: "env.KEY", Value: "canary", Secret: true}),
-		"limit":            func(b *Binding) { b.Server.Limits.Tools = 5 },
-		"roots":            func(b *Binding) { b.Server.Roots = []string{"/srv"} },
-		"sampling":         func(b *Binding) { b.Server.Sampling = &SamplingPolicy{Tools: true} },
+	for name, pair := range map[string][2]transport.Transport{
+		"argument":      {program(stdio.Config{Args: []string{"--token=canary"}}), program(stdio.Config{Args: []string{"--token=canary2"}})},
+		"environment":   {program(stdio.Config{Env: map[string]string{"TOKEN": "canary"}}), program(stdio.Config{Env: map[string]string{"TOKEN": "canary2"}})},
+		"its name":      {program(stdio.Config{Env: map[string]string{"TOKEN": "canary"}}), program(stdio.Config{Env: map[string]string{"KEY": "canary"}})},
+		"header":        {endpoint("https://docs.example/mcp", map[string]string{"Authorization": "Bearer canary"}), endpoint("https://docs.example/mcp", map[string]string{"Authorization": "Bearer canary2"})},
+		"query":         {endpoint("https://docs.example/mcp?key=canary", nil), endpoint("https://docs.example/mcp?key=canary2", nil)},
+		"path":          {endpoint("https://docs.example/canary", nil), endpoint("https://docs.example/canary2", nil)},
+		"secret or not": {program(stdio.Config{Args: []string{"canary"}}), program(stdio.Config{})},
 	} {
-		if digest(edit) == base {
-			t.Errorf("%s is not covered", name)
+		if digest("k", pair[0]) == digest("k", pair[1]) {
+			t.Errorf("%s: a change is not seen", name)
+		}
+		if digest("k", pair[0]) != digest("k", pair[0]) {
+			t.Errorf("%s: two processes with one key do not agree", name)
+		}
+		if digest("k", pair[0]) == digest("another", pair[0]) {
+			t.Errorf("%s: the digest can be tried out without the key", name)
 		}
 	}
 }

@@ -44,10 +44,12 @@ func DriftLine(f event.DriftField) string {
 
 // short cuts digests, which people compare and do not read.
 func short(v string) string {
-	const shown = len("sha256:") + 12
+	const hex = 12
 	v = safetext.ToLine(v).String()
-	if strings.HasPrefix(v, "sha256:") && len(v) > shown {
-		return v[:shown] + "…"
+	for _, kind := range []string{"sha256:", "hmac-sha256:"} {
+		if shown := len(kind) + hex; strings.HasPrefix(v, kind) && len(v) > shown {
+			return v[:shown] + "…"
+		}
 	}
 	return v
 }
