@@ -97,6 +97,9 @@ func (h *Host) Open(req Request) (Envelope, error) {
 	if err := checkSampling(req); err != nil {
 		return Envelope{}, err
 	}
+	if err := checkQuestion(req); err != nil {
+		return Envelope{}, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
