@@ -173,7 +173,11 @@ type Deps struct {
 	Sampling Sampler
 	// ContextTokens is the size of the model's context, 0 where it is not known:
 	// client.DiscoveryAuto defers the tools of large catalogs by it.
+	// SetContextTokens changes it.
 	ContextTokens int
+	// DeferPercent is the share of the context, in percent, that a binding's tools
+	// may take before they are deferred; 0 is EagerContextPercent.
+	DeferPercent int
 	// Eras keeps what was found of servers beyond the process.
 	Eras Eras
 	// Trust decides on starts; nil accepts.

@@ -1,6 +1,8 @@
 package mcpadapter
 
 import (
+	"slices"
+
 	"github.com/looprig/looprig/mcpadapter/catalog"
 	"github.com/looprig/looprig/mcpadapter/client"
 )
@@ -32,9 +34,28 @@ func (rt *runtime) deferred(gen *catalog.Generation) bool {
 			tokens += t.Tokens
 		}
 	}
-	most := EagerTokens
-	if n := rt.m.deps.ContextTokens; n > 0 {
-		most = n * EagerContextPercent / 100
+	share := int64(EagerContextPercent)
+	if p := rt.m.deps.DeferPercent; p > 0 {
+		share = int64(p)
 	}
-	return tools > EagerTools || tokens > most
+	most := int64(EagerTokens)
+	if n := rt.m.context.Load(); n > 0 {
+		most = n * share / 100
+	}
+	return tools > EagerTools || int64(tokens) > most
+}
+
+// SetContextTokens tells the size of another model's context, 0 for unknown.
+// Which tools are deferred is decided anew; loops get the result at their next
+// idle boundary.
+func (m *Manager) SetContextTokens(n int) {
+	if m.context.Swap(int64(n)) == int64(n) {
+		return
+	}
+	m.mu.Lock()
+	adopters := slices.Clone(m.adopters)
+	m.mu.Unlock()
+	for _, a := range adopters {
+		a.kick()
+	}
 }

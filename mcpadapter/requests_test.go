@@ -355,3 +355,28 @@ func TestErasAreKeptPerLaunch(t *testing.T) {
 		}
 	})
 }
+
+// Another model's context decides anew, in toolsets that were handed over too.
+func TestDeferralFollowsTheModel(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		b := r.server("d")
+		r.servers["d"].Set(protocol.Tools, `{"name":"a","description":"`+strings.Repeat("x", 400)+`","inputSchema":{"type":"object"}}`)
+		b.Server.Discovery = "auto"
+		r.must(r.start(func(d *Deps) { d.ContextTokens, d.DeferPercent = 2000, 10 }, b))
+		r.must(r.m.Wait(t.Context(), "d"))
+		for _, step := range []struct {
+			context  int
+			deferred bool
+		}{{2000, false}, {900, true}, {0, false}, {1_000_000_000, false}} {
+			r.m.SetContextTokens(step.context)
+			for _, d := range r.m.SessionTools("main", "main") {
+				if d.Deferred != step.deferred {
+					t.Errorf("with %d tokens the tool is deferred: %t", step.context, d.Deferred)
+				}
+			}
+			if got := r.status("d").Deferred > 0; got != step.deferred {
+				t.Errorf("with %d tokens the status says deferred: %t", step.context, got)
+			}
+		}
+	})
+}

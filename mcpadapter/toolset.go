@@ -12,6 +12,7 @@ import (
 // definitions are the tools of one runtime under one generation.
 type definitions struct {
 	gen  *catalog.Generation
+	lazy bool // the tools are deferred
 	list []tool.Definition
 }
 
@@ -144,20 +145,19 @@ func (rt *runtime) definitions() definitions {
 	if gen == nil || rt.gone != "" {
 		return definitions{}
 	}
-	if rt.defs.gen != gen {
-		rt.defs = definitions{gen: gen, list: rt.define(gen)}
+	if lazy := rt.deferred(gen); rt.defs.gen != gen || rt.defs.lazy != lazy {
+		rt.defs = definitions{gen: gen, lazy: lazy, list: rt.define(gen, lazy)}
 	}
 	return rt.defs
 }
 
 // define makes the definitions of a generation. The lock is held.
-func (rt *runtime) define(gen *catalog.Generation) []tool.Definition {
+func (rt *runtime) define(gen *catalog.Generation, deferred bool) []tool.Definition {
 	srv := rt.cfg.Server
 	trust := rt.decision.trust()
 	if srv.Builtin {
 		trust = tool.TrustBuiltin
 	}
-	deferred := rt.deferred(gen)
 	var out []tool.Definition
 	for _, t := range gen.Tools {
 		if rt.withheld(t) != "" {
