@@ -10,34 +10,35 @@ import (
 	"strings"
 	"time"
 
+	"github.com/looprig/looprig/compose/keyring"
 	"github.com/looprig/looprig/internal/safetext"
 )
 
-// Bounds of a program that prints a key.
+// Bounds of what gives a key.
 const (
 	keyCommandWait = 30 * time.Second // it may ask its user
-	keyCommandKept = 5 * time.Minute
+	keyKept        = 5 * time.Minute
 	maxKeyBytes    = 64 << 10
 )
 
-// keyCommand has a program print a model's key, as its user configured. What it
-// printed is kept for keyCommandKept; nothing of it is ever in an error.
-type keyCommand struct {
-	argv []string
-	env  []string
+// keySource is where a model's key is had from when it is needed: a program that
+// its user configured, or the keyring. What it gave is kept for keyKept; nothing
+// of it is ever in an error.
+type keySource struct {
+	ask func(context.Context) (string, error)
 
-	// turn holds one token: whoever has it may run the program and touch the rest.
+	// turn holds one token: whoever has it may ask and touch the rest.
 	turn  chan struct{}
 	value string
 	until time.Time
 }
 
-func newKeyCommand(argv, env []string) *keyCommand {
-	return &keyCommand{argv: argv, env: env, turn: make(chan struct{}, 1)}
+func newKeySource(ask func(context.Context) (string, error)) *keySource {
+	return &keySource{ask: ask, turn: make(chan struct{}, 1)}
 }
 
-// key is the key; it waits for a run that is on its way, no longer than ctx.
-func (k *keyCommand) key(ctx context.Context) (string, error) {
+// key is the key; it waits for an asking that is on its way, no longer than ctx.
+func (k *keySource) key(ctx context.Context) (string, error) {
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
@@ -47,15 +48,35 @@ func (k *keyCommand) key(ctx context.Context) (string, error) {
 	if k.value != "" && time.Now().Before(k.until) {
 		return k.value, nil
 	}
-	value, err := k.run(ctx)
+	value, err := k.ask(ctx)
 	if err != nil {
-		return "", fmt.Errorf("keyCommand %s: %w", safetext.Ident(filepath.Base(k.argv[0])), err)
+		return "", err
 	}
-	k.value, k.until = value, time.Now().Add(keyCommandKept)
+	k.value, k.until = value, time.Now().Add(keyKept)
 	return value, nil
 }
 
-func (k *keyCommand) run(ctx context.Context) (string, error) {
+// newKeyring is a key of the operating system's keyring.
+func newKeyring(item keyring.Item, env []string) *keySource {
+	return newKeySource(func(ctx context.Context) (string, error) { return keyring.Get(ctx, env, item) })
+}
+
+// newKeyCommand is a key that a program prints.
+func newKeyCommand(argv, env []string) *keySource {
+	c := keyCommand{argv, env}
+	return newKeySource(func(ctx context.Context) (string, error) {
+		value, err := c.run(ctx)
+		if err != nil {
+			return "", fmt.Errorf("keyCommand %s: %w", safetext.Ident(filepath.Base(argv[0])), err)
+		}
+		return value, nil
+	})
+}
+
+// keyCommand has a program print a model's key.
+type keyCommand struct{ argv, env []string }
+
+func (k keyCommand) run(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, keyCommandWait)
 	defer cancel()
 	out := &capped{left: maxKeyBytes}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/compose/keyring"
 	"github.com/looprig/looprig/compose/provider"
 	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/model/operator"
@@ -186,6 +187,9 @@ func (m *models) key(cfg *provider.Config, p config.Provider, vendor provider.Ve
 	case len(p.KeyCommand) > 0:
 		cfg.Key = newKeyCommand(p.KeyCommand, m.environ).key
 		return "the program of keyCommand", nil
+	case p.Keyring != keyring.Item{}:
+		cfg.Key = newKeyring(p.Keyring, m.environ).key
+		return "the keyring, under " + p.Keyring.String(), nil
 	case p.KeyEnv == "" && !own:
 		return "", nil
 	case p.KeyEnv == "":
@@ -196,7 +200,7 @@ func (m *models) key(cfg *provider.Config, p config.Provider, vendor provider.Ve
 		cfg.Key = key
 		return found, nil
 	}
-	err := fmt.Errorf("there is no key: set %s, or name a variable or program with keyEnv or keyCommand in %s", strings.Join(names, " or "), m.conf.Path)
+	err := fmt.Errorf("there is no key: set %s, or say with keyEnv, keyring or keyCommand in %s where it is", strings.Join(names, " or "), m.conf.Path)
 	cfg.Key = func(context.Context) (string, error) { return "", err }
 	return "", err
 }

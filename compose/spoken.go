@@ -60,7 +60,7 @@ func (s spoken) advise(err error) error {
 	name, advice := safetext.ToLine(s.Info().Name), ""
 	switch failed.Code {
 	case "auth":
-		advice = "check the key, or name another with keyEnv or keyCommand"
+		advice = "check the key, or name another with keyEnv, keyring or keyCommand"
 		if s.key != "" {
 			advice = "the key is from " + s.key + ": check it"
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/looprig/looprig/compose/config/doc"
+	"github.com/looprig/looprig/compose/keyring"
 )
 
 // ProviderKinds are the ways of speaking to a model that an entry of providers
@@ -32,9 +33,11 @@ type Provider struct {
 	// BaseURL and Model are empty where the vendor's own are meant.
 	BaseURL, Model, Display string
 	// KeyEnv is the variable that holds the key, KeyCommand the program with its
-	// arguments that prints it. At most one of them is set.
+	// arguments that prints it, Keyring where the keyring of the operating system
+	// has it. At most one of them is set.
 	KeyEnv     string
 	KeyCommand []string
+	Keyring    keyring.Item
 	// Headers go with every request. Values count as secrets.
 	Headers map[string]string
 	// The rest is 0, "" or false where the model's own is meant.
@@ -114,7 +117,7 @@ func readProvider(o *doc.Obj, m doc.Member) Provider {
 	for _, secret := range []string{"key", "apiKey", "token"} {
 		if o.Has(secret) {
 			o.Node(secret)
-			o.Fail(secret, "a key is not written into this file: name its variable with keyEnv, or the program that prints it with keyCommand")
+			o.Fail(secret, "a key is not written into this file: name its variable with keyEnv, its place in the keyring with keyring, or the program that prints it with keyCommand")
 		}
 	}
 	switch {
@@ -128,6 +131,25 @@ func readProvider(o *doc.Obj, m doc.Member) Provider {
 	case len(p.KeyCommand) > 0 && strings.ContainsAny(p.KeyCommand[0], `/\\`) && !filepath.IsAbs(p.KeyCommand[0]):
 		o.Fail("keyCommand", "names its program by an absolute path, or by its name alone")
 	}
+	readKeyring(o, &p)
 	o.Done()
 	return p
+}
+
+func readKeyring(o *doc.Obj, p *Provider) {
+	if !o.Has("keyring") {
+		return
+	}
+	text := o.String("keyring", "")
+	if o.Failed("keyring") {
+		return
+	}
+	item, err := keyring.Parse(text)
+	switch {
+	case err != nil: // what stands there may be the key itself: it is not repeated
+		o.Fail("keyring", "%s", err)
+	case p.KeyEnv != "" || o.Has("keyCommand"):
+		o.Fail("keyring", "give one of keyEnv, keyCommand and keyring")
+	}
+	p.Keyring = item
 }

@@ -67,6 +67,8 @@ var outside = map[string][]string{
 	"github.com/rivo/uniseg":                    {"tui"},
 	"github.com/yuin/goldmark":                  {"tui"},
 	"github.com/anthropics/anthropic-sdk-go/v2": {"compose/provider"},
+	"github.com/godbus/dbus/v5":                 {"compose/keyring"},
+	"github.com/danieljoos/wincred":             {"compose/keyring"},
 	"github.com/spf13/cobra":                    {"cmd/looprig"},
 	"github.com/spf13/pflag":                    {"cmd/looprig"}, // cobra's flags
 	"charm.land/fang/v2":                        {"cmd/looprig"},
