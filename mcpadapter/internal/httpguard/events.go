@@ -119,7 +119,11 @@ func (e *Events) Next() (Event, error) {
 			}
 		}
 		if e.size > int64(e.limit)+e.skip {
-			e.failed = &wire.FrameEndError{Skipped: e.size, Limit: e.skip}
+			id, method := e.members.result()
+			if method != "" {
+				id = nil // a request of the server answers nothing
+			}
+			e.failed = &wire.FrameEndError{ID: id, Skipped: e.size, Limit: int64(e.limit) + e.skip, Frame: e.limit}
 		}
 		if e.failed != nil {
 			return e.atEnd()

@@ -117,7 +117,7 @@ func TestEndlessEventIsBounded(t *testing.T) {
 	e.skip = 1 << 20
 	_, err := e.Next()
 	var end *wire.FrameEndError
-	if !errors.As(err, &end) || src.taken > 2<<20 || e.data.Len() != 0 {
+	if !errors.As(err, &end) || string(end.ID) != "1" || end.Frame != 1<<16 || end.Limit != 1<<16+1<<20 || src.taken > 2<<20 || e.data.Len() != 0 {
 		t.Fatalf("%v after %d bytes, %d kept", err, src.taken, e.data.Len())
 	}
 	if _, again := e.Next(); !errors.As(again, &end) {

@@ -72,8 +72,12 @@ func (s *Session) settle(ctx context.Context, sl *slot, err error) (json.RawMess
 		own := *panicked
 		e, own.Op = &own, sl.op
 	case s.endedOver():
-		// Its caller's context ends with the connection: the limit is the cause.
+		// Its caller's context ends with the connection. The frame was another
+		// request's answer, or nobody can tell whose: what became of this request
+		// is not known.
 		e = s.endedError(sl.op)
+		e.Class, e.Message = ClassLost, "the connection was lost: "+e.Message
+		e.Limit, e.Size, e.Setting = 0, 0, ""
 	case ctx.Err() != nil:
 		e = ctxError(ctx, sl.op)
 	case s.ended() != nil:

@@ -14,6 +14,7 @@ func (s *Session) pump() {
 	for {
 		f, err := s.conn.Read(s.ctx)
 		if err != nil {
+			s.endless(err)
 			s.end(lost(err))
 			return
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
@@ -226,8 +227,13 @@ func lost(err error) *Error {
 	case errors.As(err, &noise):
 		e.Class, e.Message = ClassNoise, noise.Error()
 	case errors.As(err, &frame):
-		e.Class, e.Message = ClassOverLimit, "a frame did not end"
-		e.Limit, e.Size, e.Setting = frame.Limit, frame.Skipped, settingFrameBytes
+		e.Class, e.Message = ClassOverLimit, fmt.Sprintf("a frame over the limit of %d bytes (setting %s) did not end, and is given up", frame.Frame, settingFrameBytes)
+		e.Limit, e.Size, e.Setting = frame.Limit, frame.Skipped, settingFixed
+		if frame.Waited > 0 {
+			// What it was over first is the limit that there is.
+			e.Message = fmt.Sprintf("a frame did not end within %s", frame.Waited)
+			e.Limit, e.Setting = int64(frame.Frame), settingFrameBytes
+		}
 	case errors.Is(err, wire.ErrClosed):
 		e.Class, e.Message = ClassClosed, "the session is closed"
 	case errors.Is(err, io.EOF):
@@ -267,6 +273,24 @@ func ctxError(ctx context.Context, op string) *Error {
 		e.Class, e.Message = ClassTimeout, "no answer in time"
 	}
 	return e
+}
+
+// endless fails the request that a frame without an end answers: the one that it
+// names, or the only one that waits. The others fail with the connection.
+func (s *Session) endless(err error) {
+	var end *wire.FrameEndError
+	if !errors.As(err, &end) {
+		return
+	}
+	sl := s.table.sole()
+	if n, kind := tap.ParseID(end.ID); kind == tap.IDInteger {
+		sl = s.table.lookup(n)
+	}
+	if sl != nil {
+		e := lost(err)
+		e.Op, e.Sent = sl.op, true
+		s.answer(sl, nil, e)
+	}
 }
 
 // endedOver says whether the session has ended because a frame was over a limit.

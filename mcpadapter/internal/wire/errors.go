@@ -41,12 +41,24 @@ func (e *NoiseError) Error() string {
 	return fmt.Sprintf("%d lines on stdout that are not JSON (limit noiseLines %d)", e.Lines, e.Limit)
 }
 
-// FrameEndError says that an oversized frame never ended within the bound for
-// skipping it.
-type FrameEndError struct{ Skipped, Limit int64 }
+// FrameEndError says that a frame over the limit never ended within the bounds
+// for skipping it: it grew over Limit bytes, or Waited was over.
+type FrameEndError struct {
+	// ID is the raw JSON of the frame's "id" member, nil when it was not found.
+	ID []byte
+	// Skipped are the bytes of the frame so far, Limit how many may come.
+	Skipped, Limit int64
+	// Waited is how long its end was waited for, 0 when Limit was the bound.
+	Waited time.Duration
+	// Frame is the limit of a frame, which it was over.
+	Frame int
+}
 
 func (e *FrameEndError) Error() string {
-	return fmt.Sprintf("a frame over the limit did not end after %d bytes (limit %d)", e.Skipped, e.Limit)
+	if e.Waited > 0 {
+		return fmt.Sprintf("a frame over the limit of %d bytes did not end within %s (%d bytes came)", e.Frame, e.Waited, e.Skipped)
+	}
+	return fmt.Sprintf("a frame over the limit of %d bytes did not end within %d bytes, at which it is given up", e.Frame, e.Limit)
 }
 
 // LaunchError says that a server's process could not be started.

@@ -89,7 +89,9 @@ func (r *frameReader) refill() error {
 		return nil
 	}
 	if r.over && !r.now().Before(r.skipUntil) {
-		return r.fail(&wire.FrameEndError{Skipped: r.size, Limit: r.skipBytes})
+		end := r.endless()
+		end.Waited = r.skipTime
+		return r.fail(end)
 	}
 	if r.buf == nil {
 		r.buf = make([]byte, readBuffer)
@@ -116,13 +118,22 @@ func (r *frameReader) fail(err error) error {
 	return err
 }
 
+// endless is the failure of a frame over the limit whose end does not come.
+func (r *frameReader) endless() *wire.FrameEndError {
+	id, method := r.members.result()
+	if method != "" {
+		id = nil // a request of the server answers nothing
+	}
+	return &wire.FrameEndError{ID: id, Skipped: r.size, Limit: r.skipBytes, Frame: r.limit}
+}
+
 // keep adds a piece that is not yet the end of its line.
 func (r *frameReader) keep(piece []byte) {
 	r.size += int64(len(piece))
 	if r.over {
 		r.skip(piece)
 		if r.size > r.skipBytes {
-			r.failed = &wire.FrameEndError{Skipped: r.size, Limit: r.skipBytes}
+			r.failed = r.endless()
 		}
 		return
 	}

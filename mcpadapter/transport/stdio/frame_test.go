@@ -122,8 +122,8 @@ func TestEndlessFrameIsBounded(t *testing.T) {
 	r.skipBytes = 8 << 20
 	_, err := r.next()
 	var end *wire.FrameEndError
-	if !errors.As(err, &end) || end.Limit != 8<<20 {
-		t.Fatalf("error %v", err)
+	if !errors.As(err, &end) || end.Limit != 8<<20 || end.Frame != 1<<20 || string(end.ID) != "1" || end.Waited != 0 || end.Skipped <= 8<<20 {
+		t.Fatalf("error %v, %+v", err, end)
 	}
 	if src.taken > 9<<20 || cap(r.line) > headBytes {
 		t.Fatalf("took %d bytes, kept %d", src.taken, cap(r.line))
@@ -138,8 +138,8 @@ func TestSkipIsBoundedInTime(t *testing.T) {
 	r.now = func() time.Time { clock = clock.Add(time.Second); return clock }
 	_, err := r.next()
 	var end *wire.FrameEndError
-	if !errors.As(err, &end) {
-		t.Fatalf("error %v", err)
+	if !errors.As(err, &end) || end.Waited != maxSkipTime || end.ID != nil || end.Skipped >= end.Limit {
+		t.Fatalf("error %v, %+v", err, end)
 	}
 	if src.taken > 40*readBuffer {
 		t.Fatalf("took %d bytes in half a minute of reads", src.taken)
