@@ -28,20 +28,8 @@ type Loop struct {
 	System string
 	// Model is as Config.Model; "" is the session's.
 	Model string
-}
-
-// Policy holds the rules of a file.
-type Policy struct {
-	Deny, Ask, Allow []Rule
-	Operator         string // "", "auto" or "ask"
-}
-
-// Rule is one rule: a pattern alone, or an object with conditions.
-type Rule struct {
-	Tool string
-	Loop string
-	When string
-	Pos  doc.Pos
+	// Policy has the rules of this loop alone.
+	Policy Policy
 }
 
 // UI configures the interface.
@@ -95,33 +83,7 @@ func (c *Config) readLoops(r *doc.Reader, o *doc.Obj) {
 			loops.Fail(m.Key, "%s", err)
 		}
 		l := r.Object(m.Value, loops.Path(m.Key))
-		c.Loops = append(c.Loops, Loop{Name: m.Key, System: l.String("system", ""), Model: readModelName(l, "model")})
+		c.Loops = append(c.Loops, Loop{Name: m.Key, System: l.String("system", ""), Model: readModelName(l, "model"), Policy: ReadLoopPolicy(r, l.Sub("policy"))})
 		l.Done()
 	}
-}
-
-// ReadPolicy takes rules out of an object with deny, ask, allow and operator.
-func ReadPolicy(r *doc.Reader, o *doc.Obj) Policy {
-	p := Policy{
-		Deny:     readRules(r, o, "deny"),
-		Ask:      readRules(r, o, "ask"),
-		Allow:    readRules(r, o, "allow"),
-		Operator: o.OneOf("operator", "", "auto", "ask"),
-	}
-	o.Done()
-	return p
-}
-
-func readRules(r *doc.Reader, o *doc.Obj, key string) []Rule {
-	var out []Rule
-	for _, n := range o.Items(key) {
-		if n.Kind == doc.String {
-			out = append(out, Rule{Tool: n.Text, Pos: n.Pos})
-			continue
-		}
-		ro := r.Object(n, o.Path(key))
-		out = append(out, Rule{Tool: ro.String("tool", "*"), Loop: ro.String("loop", ""), When: ro.String("when", ""), Pos: n.Pos})
-		ro.Done()
-	}
-	return out
 }
