@@ -38,6 +38,7 @@ type App struct {
 	trust     *trust
 	eras      *eras
 	crash     crash
+	tape      tape // for a recording
 	// client is the session's model, models has all others.
 	client model.Client
 	models *models
@@ -102,6 +103,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	a.trust = newTrust(a)
 	a.eras = openEras(ErasPath(a.home), a.now)
 	a.Port = &Port{app: a, list: entries}
+	a.tape.begin(a, entries)
 	if err := a.tellNotes(ctx); err != nil {
 		return nil, errors.Join(err, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 	}
@@ -182,7 +184,7 @@ func (a *App) openSession(ctx context.Context, entries []entry) error {
 	opt := session.Options{
 		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol,
 		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder.Self(),
-		Interactive: a.opt.Mode == ModeInteractive, Crash: a.crash.report,
+		Interactive: a.opt.Mode == ModeInteractive || a.opt.Attended, Crash: a.crash.report,
 	}
 	if a.opt.Mode == ModeHeadless {
 		opt.Answer = a.answer
@@ -408,6 +410,7 @@ func (a *App) Close(info session.CloseInfo) error {
 	if a.opt.Drain != nil {
 		err = errors.Join(err, a.opt.Drain())
 	}
+	err = errors.Join(err, a.tape.end(ctx, a))
 	return errors.Join(err, a.closeStore())
 }
 

@@ -25,11 +25,18 @@ func demoServer() config.Server {
 	return s
 }
 
-// servers joins the file's entries with those of the run.
+// servers joins the file's entries with those of the run. A script may repeat an
+// entry of the file, as recorded ones do; whether it is enabled is then the
+// script's to say.
 func (a *App) servers() ([]config.Server, error) {
 	all := slices.Clone(a.mcp.Servers)
 	for _, s := range a.opt.Servers {
-		if i := slices.IndexFunc(all, func(o config.Server) bool { return o.Name == s.Name }); i >= 0 {
+		i := slices.IndexFunc(all, func(o config.Server) bool { return o.Name == s.Name })
+		if i >= 0 && sameEntry(all[i].Entry, s.Entry) {
+			all[i].Enabled = s.Enabled
+			continue
+		}
+		if i >= 0 {
 			return nil, exit.New(exit.Usage, "the server %q is both in %s and in %s: rename one of them", s.Name, all[i].Source, s.Source)
 		}
 		all = append(all, s)

@@ -14,6 +14,7 @@ import (
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/compose/provider"
+	"github.com/looprig/looprig/compose/record"
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/session"
 )
@@ -58,6 +59,9 @@ type Options struct {
 	Locals []provider.Local
 	// Policy rules of this run come before those of the file.
 	Policy config.Policy
+	// Attended asks before calls of the operator as the interface does, though
+	// prepared answers stand in for the person.
+	Attended bool
 	// Answers, when set, answers gates instead of a person.
 	Answers *answers.Set
 	// Tofu accepts unpinned launches, explicitly and on record.
@@ -69,6 +73,8 @@ type Options struct {
 	// Drain, when set, is called by Close between the session's last event and
 	// the closing of the database, which subscribers may still be reading.
 	Drain func() error
+	// Record, when set, is given the script of the session that was, by Close.
+	Record func(record.Recording) error
 	// By names the operator in records.
 	By string
 }

@@ -134,9 +134,11 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 	switch {
 	case err != nil && !applied(err): // nothing came of it
 		p.restore(s.Name, before, exists)
+		return err
 	case save:
 		err = errors.Join(err, p.app.saveServer(s))
 	}
+	p.app.tape.define(string(op), entry{s, b})
 	return err
 }
 

@@ -46,6 +46,7 @@ func (c *command) root() *cobra.Command {
 	l.BoolVar(&f.AcceptDrift, "accept-drift", false, "with --resume or --continue: go on although the configuration has changed, on record")
 	l.DurationVar(&f.Timeout, "timeout", 0, "end the run after this time, with exit code 8")
 	l.StringArrayVar(&f.Reports, "report", nil, "with a script, write a case for each step: junit=`FILE`, or github (annotations on stderr)")
+	l.StringVar(&f.Record, "record", "", "write the session to this new `FILE` when it ends, as a script that does the same again")
 	l.BoolVar(&f.Ephemeral, "include-ephemeral", false, "with --output json, the ephemeral events as well")
 	c.addRun(cmd)
 	c.addTrace(cmd)

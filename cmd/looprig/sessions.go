@@ -42,12 +42,21 @@ func (c *command) sessionsShow() *cobra.Command {
 
 func (c *command) sessionsExport() *cobra.Command {
 	var blobs string
+	var script bool
 	cmd := &cobra.Command{
-		Use: "export SESSION", Short: "Write a session's journal as NDJSON, byte for byte", Args: takes("SESSION"),
-		Example: "  looprig sessions export 01J --blobs bodies > session.ndjson",
-		RunE:    c.do(func(cmd *cobra.Command, args []string) error { return c.SessionsExport(cmd.Context(), args[0], blobs) }),
+		Use: "export SESSION", Short: "Write a session's journal as NDJSON, byte for byte, or the script of it", Args: takes("SESSION"),
+		Example: "  looprig sessions export 01J --blobs bodies > session.ndjson\n" +
+			"  looprig sessions export 01J --script > session.yaml",
 	}
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		if script {
+			return c.SessionsScript(cmd.Context(), args[0])
+		}
+		return c.SessionsExport(cmd.Context(), args[0], blobs)
+	})
+	cmd.Flags().BoolVar(&script, "script", false, "write a script that does the same again, as --record does")
 	cmd.Flags().StringVar(&blobs, "blobs", "", "write the bodies that are stored apart into this `DIR`, each named by its SHA-256")
+	cmd.MarkFlagsMutuallyExclusive("script", "blobs")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // MaxRules bounds a list.
-const MaxRules = 1000
+const MaxRules = 10_000
 
 // Rule answers the gates that it matches. Empty conditions match everything.
 type Rule struct {

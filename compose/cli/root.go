@@ -23,6 +23,8 @@ type RootOptions struct {
 	Ephemeral bool
 	// Reports of a script: "junit=FILE" or "github".
 	Reports []string
+	// Record is where a script of the session is written to, when it ends.
+	Record string
 	// Resume is a session's id or its beginning, Continue takes the one used last;
 	// Fork goes on with a copy up to a turn, "" for the last. AcceptDrift goes on
 	// under a configuration that has changed.
@@ -65,6 +67,10 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 	opt := c.options(compose.ModeInteractive)
 	opt.Model, opt.FindModel = f.Model, true
 	opt.Resume = f.resume(c.askDrift)
+	var err error
+	if opt.Record, err = c.openRecording(f.Record); err != nil {
+		return err
+	}
 	_, noColor := c.env()("NO_COLOR")
 	for {
 		a, err := compose.Open(ctx, opt)
@@ -75,6 +81,7 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 			Stdin: c.Stdin, Stdout: c.Stdout, Theme: f.Theme, NoColor: c.NoColor || noColor,
 		})
 		if err == nil && res.Next != nil {
+			opt.Record = nil // one file holds one session
 			opt.Resume = &compose.Resume{ID: res.Next.ID, Fork: res.Next.Fork, AcceptDrift: f.AcceptDrift, Decide: c.askDrift}
 			continue
 		}

@@ -31,7 +31,10 @@ func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Scr
 	opt.Title, opt.By = script.File, script.File
 	opt.Servers, opt.Answers, opt.Model = script.Servers, set, script.Model
 	opt.FindModel = f.Prompt != ""
-	opt.Resume = f.resume(nil)
+	opt.Resume, opt.Attended = f.resume(nil), script.Attended
+	if opt.Record, err = c.openRecording(f.Record); err != nil {
+		return err
+	}
 	opt.Policy.Allow = append(opt.Policy.Allow, script.Policy.Allow...)
 	opt.Policy.Deny = append(opt.Policy.Deny, script.Policy.Deny...)
 	opt.Policy.Ask, opt.Policy.Operator = script.Policy.Ask, script.Policy.Operator

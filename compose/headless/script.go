@@ -35,8 +35,10 @@ type Script struct {
 	// HasReplies says that there were any.
 	HasReplies bool
 	Policy     config.Policy
-	Answers    []answers.Rule
-	Steps      []Step
+	// Attended asks before calls of the operator as if a person were there.
+	Attended bool
+	Answers  []answers.Rule
+	Steps    []Step
 }
 
 // Kind names what a step does.
@@ -142,7 +144,9 @@ func (l *loader) top(o *doc.Obj) {
 		o.Fail("model", "is empty: leave it out for the operator, or for the replies where there are any")
 	}
 	l.s.Policy = config.Policy{Allow: l.patterns(o, "allow"), Deny: l.patterns(o, "deny"), Ask: l.patterns(o, "ask")}
-	l.s.Policy.Operator = o.OneOf("operator", "", "auto", "ask")
+	if l.s.Policy.Operator = o.OneOf("operator", "", "auto", "ask", "attended"); l.s.Policy.Operator == "attended" {
+		l.s.Policy.Operator, l.s.Attended = "", true
+	}
 	l.s.Answers = answers.Read(l.r, o.Items("answers"), "answers")
 	steps := o.Items("steps")
 	if len(steps) == 0 {
