@@ -179,6 +179,7 @@ func (c *call) decide(ctx context.Context) {
 	}, grantBook{s})
 	c.lapse()
 	c.withoutGate()
+	c.byBuiltin()
 	s.count.add(func(k *event.Coverage) { k.Gated++ })
 	c.result.Decision = event.Decision{
 		Verdict: string(c.pol.Verdict), Rule: c.pol.Rule, Considered: c.pol.Considered,
@@ -290,7 +291,7 @@ func (c *call) invoke(ctx context.Context) tool.Result {
 	case <-ctx.Done():
 	}
 	late := make(chan struct{})
-	stop := c.t.s.o.Clock.AfterFunc(c.t.s.o.Limits.CancelGrace, func() { close(late) })
+	stop := c.t.s.o.Clock.AfterFunc(c.cancelGrace(), func() { close(late) })
 	defer stop()
 	select {
 	case r := <-out:
@@ -308,7 +309,7 @@ func (c *call) send(ctx context.Context) (r tool.Result) {
 			r = tool.Result{Outcome: tool.Indeterminate, Sent: true, Class: "panic", Reason: "the tool's handler panicked"}
 		}
 	}()
-	return c.prepared.Invoke(ctx, tool.Call{
+	return c.prepared.Invoke(withTurn(ctx, c.t), tool.Call{
 		ID: c.id, Session: c.t.s.o.ID, Loop: c.t.loop.id, Turn: c.t.id, Step: c.t.steps, Progress: c.reports.report,
 	})
 }

@@ -13,6 +13,9 @@ var (
 	ErrNoOrigin = errors.New("input has no operator as its origin")
 	// ErrEmptyInput: neither text nor a call was given.
 	ErrEmptyInput = errors.New("input is empty")
+	// ErrDelegate: a delegate has the task that its parent gave it, and takes no
+	// input.
+	ErrDelegate = errors.New("a delegate takes no input: speak to the loop that it works for")
 )
 
 // NoLoopError says that no loop has the name.

@@ -22,6 +22,8 @@ type loop struct {
 	name   string
 	model  model.Client
 	system string
+	limits LoopLimits
+	from   *delegation // of a delegate, else nil
 
 	cmds  chan func()
 	ended chan *turn    // capacity 1: there is one turn at a time
@@ -75,11 +77,14 @@ func (f *future) settle(r TurnResult, err error) {
 
 func makeLoop(s *Session, c LoopConfig) (*loop, error) {
 	l := &loop{
-		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System,
+		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System, limits: c.Limits, from: c.from,
 		cmds: make(chan func()), ended: make(chan *turn, 1), done: make(chan struct{}),
 		tools: newToolbox(),
 	}
-	set, err := l.tools.begin(c.Builtin)
+	if c.id != "" {
+		l.id = c.id
+	}
+	set, err := l.tools.begin(l.builtins(c))
 	if err != nil {
 		return nil, fmt.Errorf("loop %q: %w", c.Name, err)
 	}
@@ -92,16 +97,20 @@ func (l *loop) head() event.Header { return event.Header{Loop: l.id} }
 
 // opened are the events of a new loop.
 func (l *loop) opened() []event.Event {
-	return []event.Event{
-		&event.LoopStarted{Header: l.head(), Model: l.model.Info().Name},
-		&event.LoopIdle{Header: l.head()},
+	started := &event.LoopStarted{Header: l.head(), Model: l.model.Info().Name}
+	if l.from != nil {
+		started.Parent, started.Call, started.Depth, started.Agent = l.from.parent.id, l.from.call, l.from.depth, l.name
 	}
+	return []event.Event{started, &event.LoopIdle{Header: l.head()}}
 }
 
 // publish renews the snapshot.
 func (l *loop) publish() {
 	m := l.model.Info()
 	i := &LoopInfo{ID: l.id, Name: l.name, State: LoopIdle, Queued: len(l.queue), Model: m.Name, ModelDisplay: m.Display}
+	if l.from != nil {
+		i.Parent, i.Agent = l.from.parent.id, l.name
+	}
 	switch {
 	case l.over:
 		i.State = LoopClosed
@@ -111,7 +120,13 @@ func (l *loop) publish() {
 	l.info.Store(i)
 }
 
+// notify tells those who watch the loops. A delegate's host gives it its tools
+// before its one turn, and releases them after it: to hear that it is idle would
+// only have others look after it as well.
 func (l *loop) notify(k ChangeKind) {
+	if l.from != nil && k != ChangeRunning && k != ChangeClosed {
+		return
+	}
 	l.s.watch.notify(LoopChange{Loop: l.id, Name: l.name, Kind: k})
 }
 
@@ -192,7 +207,7 @@ func (l *loop) start(in *input) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &turn{
 		s: l.s, loop: l, id: nextID("t", &l.s.turns), in: in, set: l.set.Load(), ctx: ctx, cancel: cancel,
-		history: l.history, measured: l.measured, model: l.model, began: l.s.o.Clock.Now(),
+		history: l.history, measured: l.measured, model: l.model, began: l.s.o.Clock.Now(), budget: l.newTurnBudget(),
 		withdrawn: l.tools.withdrawn(), opened: slices.Clone(l.looked),
 	}
 	l.running = t
@@ -303,7 +318,9 @@ func (s *Session) Interrupt(ctx context.Context, loop string, by gate.Answerer) 
 func (s *Session) WaitIdle(ctx context.Context, loops ...string) error {
 	if len(loops) == 0 {
 		for _, l := range s.Loops() {
-			loops = append(loops, l.ID)
+			if l.Parent == "" { // the turn of its parent ends after a delegate's
+				loops = append(loops, l.ID)
+			}
 		}
 	}
 	for _, name := range loops {

@@ -27,6 +27,11 @@ type Options struct {
 	Clock     Clock
 	// Loops are opened in order. The first is the one that Submit means.
 	Loops []LoopConfig
+	// Agents are further configurations that delegates are made after; they are
+	// looked up before Loops, and not opened themselves.
+	Agents []LoopConfig
+	// Delegates readies what belongs to single delegates. Nil has nothing to ready.
+	Delegates DelegateHost
 	// Policy decides on calls. Nil asks before every call.
 	Policy *policy.Policy
 	// Grants keeps what an operator grants beyond the session. Nil keeps nothing:
@@ -72,6 +77,18 @@ type LoopConfig struct {
 	System string
 	// Builtin tools fill the loop's "builtin" slot.
 	Builtin []tool.Definition
+	// Delegates are the agents that the loop's model may give tasks to; with any,
+	// the loop has the tool ToolDelegate.
+	Delegates []string
+	// AskUser gives the loop's model the tool ToolAskUser. It is not for a loop
+	// whose model is the operator.
+	AskUser bool
+	// Limits of the loop's turns, below those of the session.
+	Limits LoopLimits
+
+	// from and id are a delegate's.
+	from *delegation
+	id   string
 }
 
 // Limits bound a session. A zero field means its default.
@@ -80,7 +97,9 @@ type Limits struct {
 	CallsPerTurn  int // tool calls of one turn
 	ParallelCalls int // calls of one step that run at the same time
 	QueuedInputs  int // inputs that wait on one loop
-	Loops         int // loops of a session
+	Loops         int // loops of a session, delegates not counted
+	DelegateDepth int // how many delegates deep a chain may be
+	Delegates     int // delegates of a session, those of before a restart included
 	OpenGates     int // gates that are open at once
 	MessageBytes  int // text and arguments of one model message
 	InlineBytes   int // a content block over this is stored apart
@@ -120,6 +139,8 @@ func (l Limits) withDefaults() Limits {
 		ParallelCalls:  orDefault(l.ParallelCalls, DefaultParallelCalls),
 		QueuedInputs:   orDefault(l.QueuedInputs, DefaultQueuedInputs),
 		Loops:          orDefault(l.Loops, DefaultLoops),
+		DelegateDepth:  orDefault(l.DelegateDepth, DefaultDelegateDepth),
+		Delegates:      orDefault(l.Delegates, DefaultDelegates),
 		OpenGates:      orDefault(l.OpenGates, DefaultOpenGates),
 		MessageBytes:   orDefault(l.MessageBytes, DefaultMessageBytes),
 		InlineBytes:    orDefault(l.InlineBytes, DefaultInlineBytes),

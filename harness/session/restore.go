@@ -102,6 +102,7 @@ func (s *Session) restore(ctx context.Context, p *past, lease journal.Lease) err
 	s.turns.Store(p.TurnID)
 	s.inputs.Store(p.InputID)
 	s.calls.Store(p.CallID)
+	s.delegated.Store(p.Delegated)
 	s.gates.Resume(p.GateID)
 	for _, g := range p.Grants {
 		_, _ = s.grants.Add(g) // a session's own grants fit into it

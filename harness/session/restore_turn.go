@@ -49,8 +49,9 @@ func (l *loop) take(r *restoredTurn) {
 	}
 	t := &turn{
 		s: l.s, loop: l, id: p.ID, in: in, set: l.set.Load(), ctx: ctx, cancel: cancel, began: l.s.o.Clock.Now(),
-		model: l.model, history: l.history, steps: p.Steps, usage: p.Usage, restored: r,
+		model: l.model, history: l.history, steps: p.Steps, usage: p.Usage, restored: r, budget: l.newTurnBudget(),
 	}
+	t.budget.steps, t.budget.calls = p.Steps, len(p.Calls)
 	for _, c := range p.Calls {
 		if c.Outcome != "" {
 			t.calls = append(t.calls, CallResult{

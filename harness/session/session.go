@@ -38,6 +38,7 @@ type Session struct {
 	wg     sync.WaitGroup
 
 	turns, inputs, calls atomic.Uint64 // the last id of each
+	delegated            atomic.Uint64 // delegates so far
 
 	first uint64 // the first record of this process
 	held  heldInputs
@@ -146,13 +147,8 @@ func (s *Session) newLoop(c LoopConfig) (*loop, *request, error) {
 	if s.closing {
 		return nil, nil, ErrClosed
 	}
-	if len(s.loops) >= s.o.Limits.Loops {
-		return nil, nil, &LimitError{What: "loops", Limit: s.o.Limits.Loops}
-	}
-	for _, o := range s.loops {
-		if o.name == c.Name {
-			return nil, nil, fmt.Errorf("a loop is called %q already", c.Name)
-		}
+	if err := s.fits(c); err != nil {
+		return nil, nil, err
 	}
 	r := &request{events: l.opened(), done: make(chan error, 1)}
 	if err := s.hub.enqueue(r); err != nil {
@@ -161,6 +157,29 @@ func (s *Session) newLoop(c LoopConfig) (*loop, *request, error) {
 	s.loops = append(s.loops, l)
 	s.spawn(l.run)
 	return l, r, nil
+}
+
+// fits refuses a loop that is one too many or whose name another one has.
+// Delegates have their own limits, and share the names of their agents. The
+// caller holds the lock.
+func (s *Session) fits(c LoopConfig) error {
+	if c.from != nil {
+		return nil
+	}
+	count := 0
+	for _, o := range s.loops {
+		if o.from != nil {
+			continue
+		}
+		count++
+		if o.name == c.Name {
+			return fmt.Errorf("a loop is called %q already", c.Name)
+		}
+	}
+	if count >= s.o.Limits.Loops {
+		return &LimitError{What: "loops", Limit: s.o.Limits.Loops}
+	}
+	return nil
 }
 
 // isClosing reports that Close has begun.

@@ -30,6 +30,9 @@ func (s *Session) submit(ctx context.Context, loop, id string, in Input) (Ticket
 	if err != nil {
 		return Ticket{}, err
 	}
+	if l.from != nil {
+		return Ticket{}, ErrDelegate
+	}
 	if err := checkInput(&in); err != nil {
 		return Ticket{}, err
 	}

@@ -29,6 +29,7 @@ type turn struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	began     time.Time
+	budget    *budget
 
 	restored *restoredTurn // of a turn that began before a restart
 
@@ -143,8 +144,8 @@ func (t *turn) goOn() (string, error) {
 		if err := t.mayGoOn(); err != nil {
 			return "", err
 		}
-		if t.steps >= t.s.o.Limits.StepsPerTurn {
-			return "", &failure{CodeLimitSteps, fmt.Sprintf("the turn reached its limit of %d steps (limits.steps)", t.s.o.Limits.StepsPerTurn)}
+		if over := t.budget.takeStep(); over != nil {
+			return "", over
 		}
 		if err := t.fit(); err != nil {
 			return "", err
@@ -179,8 +180,7 @@ func (t *turn) mayGoOn() error {
 // answerUses runs the calls of a message and puts their results into the
 // history, so that every tool use has its result whatever happens.
 func (t *turn) answerUses(uses []toolUse) error {
-	if limit := t.s.o.Limits.CallsPerTurn; len(t.calls)+len(uses) > limit {
-		f := &failure{CodeLimitCalls, fmt.Sprintf("the turn asked for more than its limit of %d calls (limits.toolCalls)", limit)}
+	if f := t.budget.takeCalls(len(uses)); f != nil {
 		blocks := make([]content.Block, len(uses))
 		for i, u := range uses {
 			blocks[i] = resultBlock(u.id, tool.Result{Outcome: tool.OverLimit, Reason: f.reason}, t.s.o.Limits)

@@ -32,6 +32,11 @@ type LoopInfo struct {
 	// Model is the model's configured name, ModelDisplay what to show.
 	Model        string
 	ModelDisplay string
+	// Parent is the loop that started a delegate, Agent the configured loop that it
+	// was made after; both are "" for other loops. A delegate takes no input, and
+	// is gone from Session.Loops when it has ended.
+	Parent string
+	Agent  string
 }
 
 // Input is what an operator gives to a loop: text for its model, or a call.
