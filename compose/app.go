@@ -16,7 +16,6 @@ import (
 	"github.com/looprig/looprig/harness/journal/holder"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/model"
-	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/mcpadapter"
 	"github.com/looprig/looprig/mcpadapter/pin"
@@ -182,7 +181,7 @@ func (a *App) openSession(ctx context.Context, entries []entry) error {
 		return err
 	}
 	opt := session.Options{
-		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol,
+		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol, Grants: a.store,
 		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder.Self(),
 		Interactive: a.opt.Mode == ModeInteractive || a.opt.Attended, Crash: a.crash.report,
 	}
@@ -272,37 +271,6 @@ func (a *App) RefusedGate() error {
 	e := exit.New(exit.GateRefused, "a question of kind %s found no answer and was refused", a.unanswered.Kind)
 	e.Binding, e.Class = a.unanswered.Subject.Binding, string(gate.ReasonNoGate)
 	return e.WithHint("prepare an answer with --answers FILE, or use the interface")
-}
-
-func (a *App) policy() (*policy.Policy, error) {
-	cfg := policy.Config{
-		Deny:     rules(a.opt.Policy.Deny, a.conf.Policy.Deny),
-		Ask:      rules(a.opt.Policy.Ask, a.conf.Policy.Ask),
-		Allow:    rules(a.opt.Policy.Allow, a.conf.Policy.Allow),
-		Operator: policy.OperatorMode(firstOf(a.opt.Policy.Operator, a.conf.Policy.Operator)),
-	}
-	p, err := policy.New(cfg)
-	if err != nil {
-		return nil, exit.New(exit.Usage, "%w", err)
-	}
-	return p, nil
-}
-
-func rules(lists ...[]config.Rule) []policy.Rule {
-	var out []policy.Rule
-	for _, list := range lists {
-		for _, r := range list {
-			out = append(out, policy.Rule{Pattern: r.Tool, Loop: r.Loop, When: r.When})
-		}
-	}
-	return out
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // Start runs the bindings and gives every loop its tools. Interactively it

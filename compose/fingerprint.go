@@ -32,7 +32,10 @@ func (a *App) fingerprint(entries []entry, loops []session.LoopConfig) event.Fin
 		add(event.SeverityWarn, "loops."+l.Name+".system", digestOf(l.System))
 	}
 	for _, l := range a.conf.Loops {
-		l.System, l.Model = "", ""
+		if rules := plain(l.Policy); !unset(rules) {
+			add(event.SeverityBreak, "loops."+l.Name+".policy", digestOf(rules))
+		}
+		l.System, l.Model, l.Policy = "", "", config.Policy{}
 		add(event.SeverityBreak, "loops."+l.Name+".delegation", digestOf(plain(l)))
 	}
 	add(event.SeverityBreak, "policy", digestOf(plain(a.conf.Policy)))
