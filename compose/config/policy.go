@@ -54,6 +54,9 @@ func readLists(r *doc.Reader, o *doc.Obj, loops bool) Policy {
 	return Policy{Deny: readRules(r, o, "deny", loops), Ask: readRules(r, o, "ask", loops), Allow: readRules(r, o, "allow", loops)}
 }
 
+// ReadRules takes the rules out of one of an object's lists.
+func ReadRules(r *doc.Reader, o *doc.Obj, key string) []Rule { return readRules(r, o, key, true) }
+
 // readRules reads one list. loops says that a rule may name its loop.
 func readRules(r *doc.Reader, o *doc.Obj, key string, loops bool) []Rule {
 	var out []Rule

@@ -13,7 +13,6 @@ import (
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/config/doc"
 	"github.com/looprig/looprig/harness/model/scripted"
-	"github.com/looprig/looprig/harness/policy"
 )
 
 // Bounds of a script.
@@ -143,7 +142,7 @@ func (l *loader) top(o *doc.Obj) {
 	if l.s.Model == "" && !o.Failed("model") {
 		o.Fail("model", "is empty: leave it out for the operator, or for the replies where there are any")
 	}
-	l.s.Policy = config.Policy{Allow: l.patterns(o, "allow"), Deny: l.patterns(o, "deny"), Ask: l.patterns(o, "ask")}
+	l.s.Policy = config.Policy{Allow: config.ReadRules(l.r, o, "allow"), Deny: config.ReadRules(l.r, o, "deny"), Ask: config.ReadRules(l.r, o, "ask")}
 	if l.s.Policy.Operator = o.OneOf("operator", "", "auto", "ask", "attended"); l.s.Policy.Operator == "attended" {
 		l.s.Policy.Operator, l.s.Attended = "", true
 	}
@@ -160,23 +159,6 @@ func (l *loader) top(o *doc.Obj) {
 		l.s.Steps = append(l.s.Steps, l.step(l.r.Object(n, fmt.Sprintf("steps[%d]", i)), n))
 	}
 	o.Done()
-}
-
-func (l *loader) patterns(o *doc.Obj, key string) []config.Rule {
-	var out []config.Rule
-	for _, n := range o.Items(key) {
-		rule := config.Rule{Tool: n.Text, Pos: n.Pos}
-		if n.Kind != doc.String {
-			ro := l.r.Object(n, key)
-			rule.Tool, rule.Loop, rule.When = ro.String("tool", "*"), ro.String("loop", ""), ro.String("when", "")
-			ro.Done()
-		}
-		if _, err := policy.ParsePattern(rule.Tool); err != nil {
-			l.r.Fail(n.Pos, o.Path(key), "%s", err)
-		}
-		out = append(out, rule)
-	}
-	return out
 }
 
 // replies takes a list, or an object of lists keyed by loop.
