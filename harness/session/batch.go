@@ -191,6 +191,9 @@ func permissionPrompt(asking []*call) gate.Prompt {
 	if len(asking) == 1 {
 		p.Title = "Allow " + asking[0].label() + "?"
 	}
+	if len(asking) > 0 {
+		p.Title = asking[0].t.loop.prefix() + p.Title
+	}
 	for _, c := range asking {
 		p.Calls = append(p.Calls, gate.CallPrompt{
 			Call: c.id, Tool: c.identity(), ModelName: c.name, Title: c.def.Title,
