@@ -76,6 +76,8 @@ type Events struct {
 	hasData bool
 	size    int64
 	over    bool
+	crowded bool // over what all frames may hold together
+	share   wire.Share
 	members members
 	any     bool // the event has a field
 }
@@ -106,6 +108,9 @@ func NewEvents(src io.Reader, limit int) *Events {
 // end of the stream the error is io.EOF; one that was torn off by the end is
 // returned before it.
 func (e *Events) Next() (Event, error) {
+	if e.size == 0 {
+		e.share.Release() // the event before is dealt with
+	}
 	for {
 		for e.read < e.fill {
 			b := e.buf[e.read]
@@ -132,6 +137,10 @@ func (e *Events) Next() (Event, error) {
 		e.fill, e.failed = e.src.Read(e.buf)
 	}
 }
+
+// Release gives back what the last event holds of the budget of all frames. It
+// is called when nothing more is read.
+func (e *Events) Release() { e.share.Release() }
 
 // atEnd hands out what the end of the stream tore off, once.
 func (e *Events) atEnd() (Event, error) {
@@ -268,10 +277,15 @@ func (e *Events) takeData(chunk []byte) int {
 // looked for.
 func (e *Events) keep(chunk []byte) {
 	e.size += int64(len(chunk))
-	if !e.over && e.data.Len()+len(chunk) > e.limit {
-		e.over = true
-		e.members = members{}
-		e.data.drain(e.members.write)
+	if !e.over {
+		all := e.data.Len() + len(chunk)
+		e.crowded = all <= e.limit && !e.share.Grow(all)
+		if all > e.limit || e.crowded {
+			e.over = true
+			e.members = members{}
+			e.data.drain(e.members.write)
+			e.share.Release()
+		}
 	}
 	if e.over {
 		e.members.write(chunk)
@@ -320,13 +334,13 @@ func (e *Events) dispatch() (Event, bool) {
 		e.stopClock()
 		if e.over {
 			id, method := e.members.result()
-			ev.Oversize = &wire.Oversize{ID: id, Method: method, Size: e.size, Limit: e.limit}
+			ev.Oversize = &wire.Oversize{ID: id, Method: method, Size: e.size, Limit: e.limit, Crowded: e.crowded}
 		} else {
 			ev.Data = e.data.Take()
 		}
 	}
 	e.event = Event{}
-	e.hasData, e.any, e.over, e.size = false, false, false, 0
+	e.hasData, e.any, e.over, e.crowded, e.size = false, false, false, false, 0
 	return ev, told
 }
 

@@ -125,6 +125,34 @@ func TestEndlessEventIsBounded(t *testing.T) {
 	}
 }
 
+// An event within its limit finds no room beside what others hold; the next one
+// does, when they are done.
+func TestCrowdedEventIsSkipped(t *testing.T) {
+	t.Parallel()
+	b := wire.NewBudget(1<<20, time.Millisecond)
+	other := wire.Share{Of: b}
+	if !other.Grow(1 << 20) {
+		t.Fatal("nobody else is there")
+	}
+	one := `data: {"id":7,"x":"` + strings.Repeat("x", 1<<20) + "\"}\n\n"
+	e := NewEvents(strings.NewReader(one+"data: {}\n\n"+one), 2<<20)
+	e.share.Of = b
+	ev, err := e.Next()
+	if o := ev.Oversize; err != nil || o == nil || !o.Crowded || string(o.ID) != "7" || o.Size > int64(o.Limit) {
+		t.Fatalf("%+v %v", ev, err)
+	}
+	other.Release()
+	if ev, err := e.Next(); err != nil || string(ev.Data) != "{}" {
+		t.Errorf("%+v %v", ev, err)
+	}
+	if ev, err := e.Next(); err != nil || len(ev.Data) <= 1<<20 || b.Used() == 0 {
+		t.Errorf("%d bytes, %v, %d held", len(ev.Data), err, b.Used())
+	}
+	if _, _ = e.Next(); b.Used() != 0 {
+		t.Errorf("%d are held at the end", b.Used())
+	}
+}
+
 // TestClockRunsWithinData: the time of a frame starts with its first data and
 // not with a comment, and ends with it.
 func TestClockRunsWithinData(t *testing.T) {

@@ -1,5 +1,7 @@
 package httpguard
 
+import "github.com/looprig/looprig/mcpadapter/internal/wire"
+
 // Sizes of a pile's pieces.
 const (
 	firstPiece  = 4 << 10
@@ -78,13 +80,14 @@ func (p *Pile) reset() {
 	*p = Pile{last: last}
 }
 
-// ReadAll reads src to its end. When there are more than limit bytes, over is
-// how many were read, and nothing of them is kept.
-func (p *Pile) ReadAll(src interface{ Read([]byte) (int, error) }, limit int) (over int64, err error) {
+// ReadAll reads src to its end. When there are more than limit bytes, or more
+// than there is room for in the share, over is how many were read, and nothing of
+// them is kept.
+func (p *Pile) ReadAll(src interface{ Read([]byte) (int, error) }, limit int, share *wire.Share) (over int64, err error) {
 	for {
 		n, err := src.Read(p.room())
 		p.filled(n)
-		if p.size > limit {
+		if p.size > limit || !share.Grow(p.size) {
 			over, *p = int64(p.size), Pile{}
 			return over, nil
 		}

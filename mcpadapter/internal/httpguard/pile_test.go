@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // TestPileKeepsEveryByte: whatever the sizes of the writes, what is taken is
@@ -44,14 +47,26 @@ func TestPileReadAll(t *testing.T) {
 	text := strings.Repeat("0123456789", 10_000)
 	for _, src := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
 		var p Pile
-		over, err := p.ReadAll(src, len(text))
+		over, err := p.ReadAll(src, len(text), &wire.Share{})
 		if got := p.Take(); over != 0 || !errors.Is(err, io.EOF) || string(got) != text {
 			t.Errorf("%T: %d over, %v, %d bytes", src, over, err, len(got))
 		}
 	}
 	var p Pile
-	if over, err := p.ReadAll(strings.NewReader(text), len(text)-1); over < int64(len(text)) || err != nil || p.Len() != 0 {
+	if over, err := p.ReadAll(strings.NewReader(text), len(text)-1, &wire.Share{}); over < int64(len(text)) || err != nil || p.Len() != 0 {
 		t.Errorf("one over: %d, %v, %d kept", over, err, p.Len())
+	}
+	// Within its limit, and without room beside what others hold.
+	b := wire.NewBudget(1<<20, time.Millisecond)
+	first, second := wire.Share{Of: b}, wire.Share{Of: b}
+	defer first.Release()
+	defer second.Release()
+	if !first.Grow(1 << 20) {
+		t.Fatal("nobody else is there")
+	}
+	long := strings.Repeat("x", 1<<20)
+	if over, err := p.ReadAll(strings.NewReader(long), len(long), &second); over == 0 || over > int64(len(long)) || err != nil || p.Len() != 0 {
+		t.Errorf("crowded: %d, %v, %d kept", over, err, p.Len())
 	}
 }
 
@@ -76,7 +91,9 @@ func TestLargeFramesCostTheirSize(t *testing.T) {
 	})
 	body := allocated(func() {
 		var p Pile
-		_, _ = p.ReadAll(&endless{b: 'x'}, limit)
+		share := wire.Share{}
+		defer share.Release()
+		_, _ = p.ReadAll(&endless{b: 'x'}, limit, &share)
 	})
 	for name, got := range map[string]uint64{"an event": event, "a body": body} {
 		if got > limit+limit/largerPiece+slack {

@@ -263,10 +263,16 @@ func (s *Session) oversize(o *wire.Oversize) {
 		s.malformedFrame()
 		return
 	}
-	s.answer(sl, nil, &Error{
+	e := &Error{
 		Class: ClassOverLimit, Op: sl.op, Message: "the answer is too large", Sent: true,
 		Limit: int64(o.Limit), Size: o.Size, Setting: settingFrameBytes,
-	})
+	}
+	if o.Crowded {
+		e.Message = "the large answers that are read at the same time are too large together"
+		e.Limit, e.Setting = wire.Frames.Limit(), settingFixed
+		e.Size = max(e.Size+wire.Frames.Used(), e.Limit+1)
+	}
+	s.answer(sl, nil, e)
 }
 
 // failed ends one request that the transport could not get an answer for.

@@ -122,6 +122,9 @@ type Oversize struct {
 	Size int64
 	// Limit is the limit that was exceeded.
 	Limit int
+	// Crowded says that the frame would have been within Limit, and found no room
+	// beside the others that are read at the same time: see Budget.
+	Crowded bool
 }
 
 // Conn is one live connection. Read is called by one goroutine; Write, Close

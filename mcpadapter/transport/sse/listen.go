@@ -11,6 +11,7 @@ import (
 
 // listen reads the stream to its end.
 func (c *Conn) listen() {
+	defer c.events.Release()
 	for {
 		event, err := c.events.Next()
 		if err != nil {

@@ -23,6 +23,9 @@ func (c *Conn) Close() error {
 	c.closed.Do(func() {
 		_ = c.stdout.file.Close()
 		<-c.lastWords
+		c.readMu.Lock()
+		defer c.readMu.Unlock()
+		c.frames.share.Release()
 	})
 	return nil
 }

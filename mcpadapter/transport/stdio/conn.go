@@ -75,7 +75,7 @@ func newConn(t *Transport, opt wire.Options, process *os.Process, family kin.Fam
 		limit:      orDefault(opt.FrameBytes, DefaultFrameBytes),
 		noiseLimit: orDefault(opt.NoiseLines, DefaultNoiseLines),
 		skipBytes:  maxSkipBytes, skipTime: maxSkipTime, now: time.Now,
-		onNoise: c.heardNoise, onSkip: c.stdout.limit,
+		onNoise: c.heardNoise, onSkip: c.stdout.limit, share: wire.Share{Done: c.closeReq},
 	}
 	return c
 }
@@ -116,6 +116,7 @@ func (c *Conn) Read(ctx context.Context) (wire.Frame, error) {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return wire.Frame{}, err
 	}
+	c.frames.share.Release()
 	c.readErr = c.endOf(err)
 	return wire.Frame{}, c.readErr
 }

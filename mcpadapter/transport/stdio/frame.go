@@ -49,6 +49,8 @@ type frameReader struct {
 	line       []byte // the current line so far, where it spans buffers
 	size       int64  // its bytes so far
 	over       bool   // it is over the limit; line holds its first bytes
+	crowded    bool   // it is over what all frames may hold together
+	share      wire.Share
 	members    memberScanner
 	skipUntil  time.Time
 	noise      int
@@ -58,6 +60,9 @@ type frameReader struct {
 
 // next returns the next frame. Noise and blank lines are passed over.
 func (r *frameReader) next() (wire.Frame, error) {
+	if r.size == 0 {
+		r.share.Release() // the frame before is dealt with
+	}
 	for {
 		if r.failed != nil {
 			return wire.Frame{}, r.failed
@@ -141,19 +146,29 @@ func (r *frameReader) keep(piece []byte) {
 		r.startSkip(piece)
 		return
 	}
-	r.grow(len(piece))
+	if !r.grow(len(piece)) {
+		r.crowded = true
+		r.startSkip(piece)
+		return
+	}
 	r.line = append(r.line, piece...)
 }
 
-// grow makes room without ever holding more than the limit.
-func (r *frameReader) grow(n int) {
+// grow makes room without ever holding more than the limit. It is false when all
+// frames that are being read together leave none.
+func (r *frameReader) grow(n int) bool {
 	need := len(r.line) + n
 	if need <= cap(r.line) {
-		return
+		return true
 	}
-	larger := make([]byte, len(r.line), max(need, min(2*cap(r.line), r.limit)))
+	size := max(need, min(2*cap(r.line), r.limit))
+	if !r.share.Grow(size) {
+		return false
+	}
+	larger := make([]byte, len(r.line), size)
 	copy(larger, r.line)
 	r.line = larger
+	return true
 }
 
 // startSkip gives the collected bytes up but for the first few.
@@ -166,6 +181,7 @@ func (r *frameReader) startSkip(piece []byte) {
 	}
 	r.skip(bytes.TrimPrefix(collected, byteOrderMark))
 	r.skip(piece)
+	r.share.Release()
 	r.skipUntil = r.now().Add(r.skipTime)
 	if r.onSkip != nil {
 		r.onSkip(r.skipUntil)
@@ -189,10 +205,10 @@ func (r *frameReader) finish(last []byte) (wire.Frame, bool) {
 			return wire.Frame{}, false
 		}
 	}
-	over, size := r.over, r.size
-	r.line, r.size, r.over = nil, 0, false
+	over, crowded, size := r.over, r.crowded, r.size
+	r.line, r.size, r.over, r.crowded = nil, 0, false, false
 	if over {
-		return r.finishOver(whole, size)
+		return r.finishOver(whole, size, crowded)
 	}
 	text := trimLine(whole)
 	if len(text) == 0 {
@@ -210,7 +226,7 @@ func (r *frameReader) finish(last []byte) (wire.Frame, bool) {
 
 // finishOver reports a frame over the limit, or counts it when it never looked
 // like one.
-func (r *frameReader) finishOver(head []byte, size int64) (wire.Frame, bool) {
+func (r *frameReader) finishOver(head []byte, size int64, crowded bool) (wire.Frame, bool) {
 	if r.onSkip != nil {
 		r.onSkip(time.Time{})
 	}
@@ -220,7 +236,7 @@ func (r *frameReader) finishOver(head []byte, size int64) (wire.Frame, bool) {
 		return wire.Frame{}, false
 	}
 	id, method := r.members.result()
-	return wire.Frame{Oversize: &wire.Oversize{ID: id, Method: method, Size: size, Limit: r.limit}}, true
+	return wire.Frame{Oversize: &wire.Oversize{ID: id, Method: method, Size: size, Limit: r.limit, Crowded: crowded}}, true
 }
 
 func (r *frameReader) countNoise(line []byte) {

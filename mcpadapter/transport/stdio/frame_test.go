@@ -146,11 +146,41 @@ func TestSkipIsBoundedInTime(t *testing.T) {
 	}
 }
 
+// A frame within its limit finds no room beside what others hold; the next one
+// does, when they are done.
+func TestCrowdedFrameIsSkipped(t *testing.T) {
+	t.Parallel()
+	b := wire.NewBudget(1<<20, time.Millisecond)
+	other := wire.Share{Of: b}
+	if !other.Grow(1 << 20) {
+		t.Fatal("nobody else is there")
+	}
+	one := `{"id":7,"x":"` + strings.Repeat("x", 1<<20) + "\"}\n"
+	r := newReader(strings.NewReader(one+"{}\n"+one), 2<<20, 1)
+	r.share.Of = b
+	frame, err := r.next()
+	if o := frame.Oversize; err != nil || o == nil || !o.Crowded || string(o.ID) != "7" || o.Size > int64(o.Limit) {
+		t.Fatalf("%+v %v", frame, err)
+	}
+	other.Release()
+	if frame, err := r.next(); err != nil || string(frame.Data) != "{}" {
+		t.Errorf("%+v %v", frame, err)
+	}
+	if frame, err := r.next(); err != nil || len(frame.Data) <= 1<<20 || b.Used() == 0 {
+		t.Errorf("%d bytes, %v, %d held", len(frame.Data), err, b.Used())
+	}
+	if _, _ = r.next(); b.Used() != 0 {
+		t.Errorf("%d are held at the end", b.Used())
+	}
+}
+
 func TestMemoryStaysAtTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 4 << 20
 	in := `{"x":"` + strings.Repeat("y", limit-100) + "\"}\n"
-	frame, err := newReader(strings.NewReader(in), limit, 1).next()
+	r := newReader(strings.NewReader(in), limit, 1)
+	defer r.share.Release()
+	frame, err := r.next()
 	if err != nil || cap(frame.Data) > limit {
 		t.Fatalf("error %v, capacity %d over the limit %d", err, cap(frame.Data), limit)
 	}

@@ -1,10 +1,13 @@
 package stdio
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // playRole turns the test binary into one of the servers of the integration
@@ -23,6 +26,10 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		CloseHelper()
+		if n := wire.Frames.Used(); n != 0 {
+			fmt.Fprintf(os.Stderr, "%d bytes of the budget of all frames were not given back\n", n)
+			code = 1
+		}
 		os.Exit(code)
 	}))
 }

@@ -337,6 +337,42 @@ func TestHugeAnswerIsBounded(t *testing.T) {
 	r.alive(20)
 }
 
+// TestManyHugeAnswersAtOnce: each is within its own bounds, and together they
+// cost what all frames may hold, not a limit each. Not parallel, as above.
+func TestManyHugeAnswersAtOnce(t *testing.T) {
+	const calls, size, limit, allowed = 8, 64 << 20, 16 << 20, 64 << 20
+	chunk := bytes.Repeat([]byte("x"), 256<<10)
+	r := newRig(t, on("tools/call", func(a *asked) {
+		if a.ID%2 == 0 {
+			a.json(200, `{"jsonrpc":"2.0","id":%d,"result":{"x":"`, a.ID)
+		} else {
+			a.events(fmt.Sprintf(`data: {"jsonrpc":"2.0","id":%d,"result":{"x":"`, a.ID))
+		}
+		for range size / len(chunk) {
+			if _, err := a.w.Write(chunk); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(a.w, "\"}}\n\n")
+	}), func(_ *Config, opt *wire.Options) { opt.FrameBytes = limit })
+	r.handshake()
+	peak := peakHeap(func() {
+		for id := int64(2); id < 2+calls; id++ {
+			r.call(id)
+		}
+		for range calls {
+			if o := r.frame().Oversize; o == nil || o.Size <= 1<<20 {
+				t.Errorf("%+v", o)
+			}
+		}
+	})
+	t.Logf("%d MiB of heap", peak>>20)
+	if peak > allowed {
+		t.Errorf("%d MiB of heap for %d answers of %d MiB, limit %d MiB", peak>>20, calls, size>>20, limit>>20)
+	}
+	r.alive(20)
+}
+
 // TestSlowAnswers: a body or an event that drips is given up after the time of
 // one frame; a server that thinks for long before it answers is waited for.
 func TestSlowAnswers(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 )
 
 // readBody reads a body of at most limit bytes, within the time of one frame.
-// over is the body's size, as far as it is known, when it is over the limit;
-// then nothing is kept.
-func readBody(resp *httpguard.Response, limit int) (data []byte, over int64, err error) {
+// over is the body's size, as far as it is known, when it is over the limit or
+// finds no room in the share; then nothing is kept.
+func readBody(resp *httpguard.Response, limit int, share *wire.Share) (data []byte, over int64, err error) {
 	if resp.Length > int64(limit) {
 		return nil, resp.Length, nil
 	}
@@ -22,10 +22,13 @@ func readBody(resp *httpguard.Response, limit int) (data []byte, over int64, err
 	defer resp.Body.End()
 	if resp.Length < 0 {
 		var pile httpguard.Pile
-		if over, err = pile.ReadAll(resp.Body, limit); errors.Is(err, io.EOF) {
+		if over, err = pile.ReadAll(resp.Body, limit, share); errors.Is(err, io.EOF) {
 			return trim(pile.Take()), 0, nil
 		}
 		return nil, over, err
+	}
+	if !share.Grow(int(resp.Length)) {
+		return nil, resp.Length, nil
 	}
 	buf := make([]byte, resp.Length)
 	n, err := io.ReadFull(resp.Body, buf)

@@ -146,12 +146,16 @@ func (f *flight) notEndpoint(resp *httpguard.Response, reason string) {
 
 // single takes an answer that is one JSON body.
 func (f *flight) single(resp *httpguard.Response) {
-	data, over, err := readBody(resp, f.c.limit)
+	share := wire.Share{Done: f.ctx.Done()}
+	defer share.Release()
+	data, over, err := readBody(resp, f.c.limit, &share)
 	switch {
 	case err != nil:
 		f.broken(err)
 	case over > 0:
-		f.c.deliver(wire.Frame{Oversize: &wire.Oversize{ID: idText(f.out.ID), Size: over, Limit: f.c.limit}})
+		f.c.deliver(wire.Frame{Oversize: &wire.Oversize{
+			ID: idText(f.out.ID), Size: over, Limit: f.c.limit, Crowded: over <= int64(f.c.limit),
+		}})
 	case len(data) == 0:
 		f.notEndpoint(resp, "the answer is empty")
 	case !wire.IsFrame(data):
@@ -216,6 +220,7 @@ func (f *flight) ended() {
 // events delivers the frames of a stream up to the answer.
 func (f *flight) events(resp *httpguard.Response) (answered bool, err error) {
 	events := httpguard.NewEvents(resp.Body, f.c.limit)
+	defer events.Release()
 	for {
 		ev, err := events.Next()
 		if err != nil {

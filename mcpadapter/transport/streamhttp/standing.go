@@ -117,6 +117,7 @@ func (s *standing) open() (wait time.Duration, again bool) {
 // events delivers what the stream brings until it ends.
 func (s *standing) events(resp *httpguard.Response) (wait time.Duration, again bool) {
 	events := httpguard.NewEvents(resp.Body, s.c.limit)
+	defer events.Release()
 	s.retry = 0
 	for {
 		ev, err := events.Next()
