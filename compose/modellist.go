@@ -26,6 +26,8 @@ type ModelEndpoint struct {
 	provider.Listing
 	// Used says that a session which names no model has one from here.
 	Used bool
+	// Contexts are the sizes of the contexts of Models, in their order.
+	Contexts []ContextSize
 }
 
 // ListModels asks every endpoint that is configured, has a key in the
@@ -55,7 +57,7 @@ func ListModels(ctx context.Context, opt Options) (ModelList, error) {
 	}
 	out := ModelList{Endpoints: make([]ModelEndpoint, len(list))}
 	for i, l := range list {
-		out.Endpoints[i].Listing = l
+		out.Endpoints[i].Listing, out.Endpoints[i].Contexts = l, m.contexts(l)
 	}
 	out.Wanted, out.Source, out.WantedFault = m.wanted(opt.Model)
 	if out.WantedFault != nil || out.Wanted == operator.Name {

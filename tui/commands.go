@@ -34,6 +34,9 @@ func Commands() []Command {
 		{"/mcp replace", "BINDING", "change a binding's definition"},
 		{"/mcp remove", "BINDING", "remove a binding"},
 		{"/mcp reconnect", "BINDING", "reconnect a binding now"},
+		{"/model", "[NAME]", "another model from the next turn on; alone it lists them"},
+		{"/usage", "", "tokens and costs of this session"},
+		{"/compact", "", "have older turns summarised"},
 		{"/notices", "", "notices, stderr and logs"},
 		{"/sessions", "[WORDS]", "go on with another session, fork or delete one"},
 		{"/help", "", "commands and keys"},
@@ -93,6 +96,13 @@ func (m *model) command(text string) tea.Cmd {
 		m.openCatalog(rest)
 	case "/mcp":
 		return m.mcpCommand(rest)
+	case "/model":
+		return m.modelCommand(rest)
+	case "/usage":
+		m.cp.Take()
+		m.openUsage()
+	case "/compact":
+		return m.compactCommand()
 	case "/notices":
 		m.cp.Take()
 		m.openNotices()

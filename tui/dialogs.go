@@ -67,6 +67,7 @@ const (
 	pickSource
 	pickPrompt
 	pickResource
+	pickModel
 )
 
 type pickDialog struct {

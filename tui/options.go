@@ -16,6 +16,8 @@ type Options struct {
 	Opener Opener
 	// Sessions may be nil: there are then none to go on with.
 	Sessions Sessions
+	// Context may be nil: the model can then not be changed.
+	Context Context
 	// Clock may be nil for the system's clock.
 	Clock Clock
 

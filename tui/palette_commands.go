@@ -61,6 +61,8 @@ func (m *model) picked(kind pickKind, e list.Entry) tea.Cmd {
 		return nil
 	case pickPrompt, pickResource:
 		return m.pickedItem(e.ID)
+	case pickModel:
+		return m.setModel(e.ID)
 	default:
 	}
 	id, arg, _ := strings.Cut(e.ID, " ")

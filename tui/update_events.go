@@ -69,6 +69,8 @@ func (m *model) event(r event.Record) tea.Cmd {
 		delete(m.turns, h.Loop)
 	case *event.SessionRestored:
 		m.tr.Note(h.Time, "", transcript.Info, restoredText(e))
+	case *event.ModelChanged, *event.HistoryCompacted:
+		m.contextEvent(e)
 	case *event.ModelDelta:
 		m.tr.Delta(m.stamp(h), h.Loop, messageKey(h, e.Step), e.Kind, e.Text)
 	case *event.MessageCompleted:

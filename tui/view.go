@@ -81,7 +81,7 @@ func (m *model) waitingFor() string {
 
 func (m *model) statusData() status.Data {
 	d := status.Data{
-		Session: m.sessionName(), Model: string(safetext.ToLineN(m.o.Session.Model(), 64)), Bindings: m.bindings, Notices: m.notices,
+		Session: m.sessionName(), Usage: m.usageLine(), Model: string(safetext.ToLineN(m.o.Session.Model(), 64)), Bindings: m.bindings, Notices: m.notices,
 		Running: m.running(), Queued: len(m.queued), Changed: m.adopted, BindingsKey: "F2", GatesKey: "F6", NoticesKey: "F7", Now: m.now,
 	}
 	for _, g := range m.gates {

@@ -46,8 +46,8 @@ func modelLine(e compose.ModelEndpoint) map[string]any {
 	models := make([]map[string]any, len(e.Models))
 	for i, m := range e.Models {
 		models[i] = map[string]any{"id": m.ID}
-		if m.ContextTokens > 0 {
-			models[i]["context_tokens"] = m.ContextTokens
+		if i < len(e.Contexts) {
+			models[i]["context_tokens"], models[i]["context_source"] = e.Contexts[i].Tokens, e.Contexts[i].Source
 		}
 	}
 	v := map[string]any{
@@ -78,9 +78,17 @@ func modelText(e compose.ModelEndpoint) string {
 			fmt.Fprintf(&b, "    and %d more: --output json\n", len(e.Models)-i)
 			break
 		}
-		fmt.Fprintf(&b, "    %s/%s\n", safetext.Ident(e.Name), safetext.ToLine(m.ID))
+		fmt.Fprintf(&b, "    %s/%s%s\n", safetext.Ident(e.Name), safetext.ToLine(m.ID), contextText(e, i))
 	}
 	return b.String()
+}
+
+// contextText says how large a model's context is, and where that is from.
+func contextText(e compose.ModelEndpoint, i int) string {
+	if i >= len(e.Contexts) {
+		return ""
+	}
+	return fmt.Sprintf("  (context %d tokens, %s)", e.Contexts[i].Tokens, e.Contexts[i].Source)
 }
 
 // inUse says what a session's model is.

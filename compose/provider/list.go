@@ -35,7 +35,9 @@ type Listing struct {
 	// Reachable says that the endpoint listed its models; Reason why not.
 	Reachable bool
 	Reason    string
-	Models    []Model
+	// Code is that of the model.Error behind Reason, "timeout", or "".
+	Code   string
+	Models []Model
 }
 
 // Model is one model of an endpoint.
@@ -99,6 +101,16 @@ func List(ctx context.Context, o ListOptions) []Listing {
 	return append(out, found...)
 }
 
+// Gone reports that the endpoint cannot be used at all: nothing answers, or the
+// key is refused. An endpoint without a list of models is not gone.
+func (l Listing) Gone() bool {
+	switch l.Code {
+	case "auth", "network", "timeout":
+		return true
+	}
+	return false
+}
+
 // ask lists one endpoint.
 func ask(ctx context.Context, name, source string, cfg Config) Listing {
 	l := Listing{Name: name, Kind: cfg.Kind, BaseURL: cfg.BaseURL, Source: source}
@@ -107,9 +119,9 @@ func ask(ctx context.Context, name, source string, cfg Config) Listing {
 	case err == nil:
 		l.Reachable, l.Models = true, models
 	case ctx.Err() != nil:
-		l.Reason = "no answer in time"
+		l.Reason, l.Code = "no answer in time", "timeout"
 	case typed:
-		l.Reason = failed.Message
+		l.Reason, l.Code = failed.Message, failed.Code
 	default:
 		l.Reason = err.Error()
 	}

@@ -33,8 +33,10 @@ type Notice struct {
 
 // Data is everything that the pane shows.
 type Data struct {
-	Session  string
-	Model    string
+	Session string
+	Model   string
+	// Usage is what the session used so far, in one line, or "".
+	Usage    string
 	Bindings []integration.Binding
 	Gates    []Gate
 	// Notices are oldest first.
@@ -216,6 +218,9 @@ func Header(d Data, th *theme.Theme, w int, narrow bool) string {
 		if d.Changed > 0 {
 			right += th.Accent.Render(fmt.Sprintf(" ▲%d new", d.Changed))
 		}
+	}
+	if d.Usage != "" && w >= 100 {
+		right += th.Muted.Render("  " + d.Usage)
 	}
 	if n := len(d.Gates); n > 0 {
 		right += "  " + th.Warn.Render(fmt.Sprintf("gates %d", n))
