@@ -2,9 +2,11 @@ package sqlite_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/journaltest"
@@ -13,9 +15,11 @@ import (
 )
 
 // version1 is a copy of a database that version 1 of the schema's program wrote.
-func version1(t *testing.T) string {
+func version1(t *testing.T) string { return oldFile(t, "v1.db") }
+
+func oldFile(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "v1.db"))
+	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +61,63 @@ func TestVersion1IsBroughtUpToDate(t *testing.T) {
 	}
 	if _, err := s.Blob(t.Context(), digest); err == nil || holds(t, path, "a body of version 1") {
 		t.Fatalf("the body of the deleted session: %v", err)
+	}
+}
+
+// A file of version 2 gets the tree over what its ledger has, and an id.
+func TestVersion2IsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	ids := map[string]bool{}
+	for range 2 {
+		path := oldFile(t, "v2.db")
+		s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := s.HomeID(t.Context())
+		if err != nil || len(id) != 32 || ids[id] {
+			t.Fatalf("id %q, %v", id, err)
+		}
+		ids[id] = true
+		rep, err := ledger.Verify(t.Context(), s)
+		if err != nil || rep.Entries != 6 || rep.OpenTotal != 6 {
+			t.Fatalf("verify %+v, %v", rep, err)
+		}
+		// Entries of old and of now are one chain and one tree.
+		lease, err := s.Acquire(t.Context(), "OLD2", "h", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if _, err := s.Append(t.Context(), lease, journal.Batch{ExpectedSeq: 3, Ledger: []ledger.Draft{{
+				Kind: ledger.KindOutcome, Session: "OLD2", Call: fmt.Sprint("c", i), ResultDigest: digestOf("x"),
+			}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rep, err = ledger.Verify(t.Context(), s)
+		if err != nil || rep.Entries != 9 || rep.OpenTotal != 3 {
+			t.Fatalf("verify %+v, %v", rep, err)
+		}
+		if root, err := s.LedgerRoot(t.Context(), 9); err != nil || (ledger.Checkpoint{Root: root}).RootText() != rep.Root {
+			t.Fatalf("root %v, %v, want %s", root, err, rep.Root)
+		}
+		if snap, ok, err := s.Snapshot(t.Context(), "OLD1"); err != nil || !ok || string(snap.Body) != "a snapshot" {
+			t.Fatalf("snapshot %+v %v %v", snap, ok, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := again.HomeID(t.Context()); err != nil || same != id {
+			t.Fatalf("the id was %s, is %s, %v", id, same, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -18,11 +18,13 @@ import (
 
 // schemaVersion is kept in user_version; applicationID marks the file as ours.
 const (
-	schemaVersion = 2
+	schemaVersion = 3
 	applicationID = 0x6c707267 // "lprg"
 
 	// refsVersion is the first that keeps which session refers to which body.
 	refsVersion = 2
+	// treeVersion is the first that keeps the ledger's tree and the home's id.
+	treeVersion = 3
 )
 
 // VersionError says that the file was written by another version.
@@ -71,8 +73,16 @@ CREATE INDEX blob_refs_session ON blob_refs (session);
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent <> '';
 `
 
+// schema3 is what version 3 adds: the nodes above the leaves of the ledger's tree,
+// each in the row of the entry that completed it (every other entry completes
+// none), and the home's id.
+const schema3 = `
+CREATE TABLE tree (seq INTEGER PRIMARY KEY, nodes BLOB NOT NULL);
+INSERT OR IGNORE INTO home (key, value) VALUES ('id', lower(hex(randomblob(16))));
+`
+
 // steps bring a database from each version to the next.
-var steps = []string{schema, schema2}
+var steps = []string{schema, schema2, schema3}
 
 // migrate brings an empty file to the current schema. Reading the version
 // inside the immediate transaction keeps two first starts apart.
@@ -112,13 +122,18 @@ func migrate(ctx context.Context, db *sql.DB) (err error) {
 			return err
 		}
 	}
+	if v > 0 && v < treeVersion {
+		if err := fillTree(ctx, tx); err != nil {
+			return err
+		}
+	}
 	return tx.Commit()
 }
 
 // schemaSum is over the tables and indexes as the current version makes them. A
 // bit that flipped in their description could otherwise make rows disappear
 // without an error.
-const schemaSum = "9a5f150d1c11a9d5b736cfd2aeda994b3d15117066fc40b405b047d18b7e070e"
+const schemaSum = "1b3d6cdda7af33e767a88febe728bd7623d9c592d63f116e762021e62a9d9bbe"
 
 // checkSchema holds what the file says of its tables to what was made.
 func checkSchema(ctx context.Context, db *sql.DB) error {

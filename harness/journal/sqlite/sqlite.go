@@ -73,6 +73,8 @@ type Store struct {
 	now func() time.Time
 
 	alive func(holder string) bool
+	// tip is where the writer left the ledger; only the writer uses it.
+	tip tip
 
 	queue chan *job
 	done  chan struct{}

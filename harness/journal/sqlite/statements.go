@@ -12,6 +12,7 @@ import (
 // connection.
 type statements struct {
 	savepoint, release, lease, insert, advance *sql.Stmt
+	last, entry, node, salt                    *sql.Stmt
 }
 
 func (s *Store) prepare(ctx context.Context) error {
@@ -28,6 +29,10 @@ func (s *Store) prepare(ctx context.Context) error {
 		{&s.st.insert, "INSERT INTO records (session, seq, type, time, key, sum, line) VALUES (?,?,?,?,?,?,?)"},
 		{&s.st.advance, `UPDATE sessions SET last_seq=?, turns=turns+?, closed=CASE WHEN ? THEN ? ELSE closed END,
 			updated=?, lease_expires=max(lease_expires,?) WHERE id=?`},
+		{&s.st.last, "SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1"},
+		{&s.st.entry, "INSERT INTO ledger (seq, hash, body) VALUES (?,?,?)"},
+		{&s.st.node, "INSERT INTO tree (seq, nodes) VALUES (?,?)"},
+		{&s.st.salt, "INSERT INTO salts (entry, field, salt) VALUES (?,?,?)"},
 	} {
 		var err error
 		if *p.to, err = s.wdb.PrepareContext(ctx, p.text); err != nil {
@@ -39,7 +44,7 @@ func (s *Store) prepare(ctx context.Context) error {
 
 func (st *statements) close() error {
 	var errs []error
-	for _, p := range []*sql.Stmt{st.savepoint, st.release, st.lease, st.insert, st.advance} {
+	for _, p := range []*sql.Stmt{st.savepoint, st.release, st.lease, st.insert, st.advance, st.last, st.entry, st.node, st.salt} {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}
