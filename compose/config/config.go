@@ -30,6 +30,9 @@ type Loop struct {
 	Model string
 	// Policy has the rules of this loop alone.
 	Policy Policy
+	// Delegates are the loops that its model may give tasks to.
+	Delegates []string
+	Limits    LoopLimits
 }
 
 // UI configures the interface.
@@ -59,7 +62,7 @@ func LoadConfig(path string, env Env, must bool) (*Config, error) {
 	r := &doc.Reader{File: path, Expand: env.Expand}
 	o := r.Object(root, "")
 	c.readModels(o)
-	c.readLoops(r, o)
+	c.Loops = ReadLoops(r, o.Sub("loops"))
 	c.Policy = ReadPolicy(r, o.Sub("policy"))
 	c.Limits = readLimits(o.Sub("limits"))
 	ui := o.Sub("ui")
@@ -74,16 +77,4 @@ func LoadConfig(path string, env Env, must bool) (*Config, error) {
 	ui.Done()
 	o.Done()
 	return c, r.Err()
-}
-
-func (c *Config) readLoops(r *doc.Reader, o *doc.Obj) {
-	loops := o.Sub("loops")
-	for _, m := range loops.Members() {
-		if err := CheckName(m.Key); err != nil {
-			loops.Fail(m.Key, "%s", err)
-		}
-		l := r.Object(m.Value, loops.Path(m.Key))
-		c.Loops = append(c.Loops, Loop{Name: m.Key, System: l.String("system", ""), Model: readModelName(l, "model"), Policy: ReadLoopPolicy(r, l.Sub("policy"))})
-		l.Done()
-	}
 }
