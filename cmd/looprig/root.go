@@ -51,7 +51,7 @@ func (c *command) root() *cobra.Command {
 	c.addRun(cmd)
 	c.addTrace(cmd)
 	c.addOutput(cmd, "text or json (NDJSON, one event a line)")
-	cmd.AddCommand(c.call(), c.read(), c.prompt(), c.rpc(), c.inspect(), c.mcp(), c.models(), c.ledger(), c.sessions(), c.demo(), c.version())
+	cmd.AddCommand(c.call(), c.read(), c.prompt(), c.rpc(), c.inspect(), c.mcp(), c.models(), c.ledger(), c.policy(), c.sessions(), c.demo(), c.version())
 	return cmd
 }
 
