@@ -58,7 +58,7 @@ func tokensOfMessages(history []content.Message) int {
 
 // fixed is what every request of the turn takes beside the history.
 func (t *turn) fixed() int {
-	n := tokensOfText(t.loop.system)
+	n := tokensOfText(t.systemText())
 	for _, d := range t.set.Definitions() {
 		if d.Deferred && !t.isOpen(d) {
 			continue

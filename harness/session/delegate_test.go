@@ -124,7 +124,7 @@ func TestDelegateBeginsWithItsTools(t *testing.T) {
 		t.Fatalf("%+v, %d calls", r, own.calls.Load())
 	}
 	child := seen[1]
-	if len(child.Tools) != 1 || child.Tools[0].Name != "mcp__notes__read" || child.System != "reviewer's" || child.Loop != "reviewer" || len(child.Messages) != 1 {
+	if len(child.Tools) != 1 || child.Tools[0].Name != "mcp__notes__read" || !strings.HasPrefix(child.System, "reviewer's\n") || child.Loop != "reviewer" || len(child.Messages) != 1 {
 		t.Errorf("%+v", child)
 	}
 	c := r.Calls[0]

@@ -22,6 +22,7 @@ type loop struct {
 	name   string
 	model  model.Client
 	system string
+	marks  boundary
 	limits LoopLimits
 	from   *delegation // of a delegate, else nil
 
@@ -77,7 +78,7 @@ func (f *future) settle(r TurnResult, err error) {
 
 func makeLoop(s *Session, c LoopConfig) (*loop, error) {
 	l := &loop{
-		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System, limits: c.Limits, from: c.from,
+		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System, marks: newBoundary(), limits: c.Limits, from: c.from,
 		cmds: make(chan func()), ended: make(chan *turn, 1), done: make(chan struct{}),
 		tools: newToolbox(),
 	}

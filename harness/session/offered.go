@@ -67,7 +67,7 @@ func (t *turn) offered() []model.Tool {
 		most = l.MaxTools()
 	}
 	give := func(d tool.Definition) {
-		m := model.Tool{Name: d.Name, Description: d.Description, InputSchema: d.InputSchema}
+		m := model.Tool{Name: d.Name, Description: t.loop.marks.describe(d), InputSchema: d.InputSchema}
 		if checker != nil {
 			if err := checker.CheckTool(m); err != nil {
 				t.withheld(d, err.Error())

@@ -48,7 +48,7 @@ func (*teller) Info() model.Info { return model.Info{Name: "teller"} }
 
 func (m *teller) Stream(_ context.Context, r model.Request) iter.Seq2[model.Chunk, error] {
 	m.mu.Lock()
-	m.seen = append([]content.Message(nil), r.Messages...)
+	m.seen = unmarked(r.Messages)
 	m.mu.Unlock()
 	return func(yield func(model.Chunk, error) bool) {
 		last := r.Messages[len(r.Messages)-1]

@@ -135,7 +135,7 @@ func TestLargeResultsAreKeptWhole(t *testing.T) {
 	f := &fake{invoke: func(context.Context, tool.Call, json.RawMessage) tool.Result { return result }}
 	w := open(t, Options{Policy: allowAll(), Loops: []LoopConfig{{Name: "main", Model: m}}}, nil, define("demo", "big", f))
 	r := w.say("x")
-	given := asked[len(asked)-1].Blocks[0]
+	given := unmarked(asked)[len(asked)-1].Blocks[0]
 	bytesGiven := 0
 	for _, b := range given.Blocks[:len(given.Blocks)-1] {
 		bytesGiven += weight(b)

@@ -109,7 +109,7 @@ func (t *turn) pause(d time.Duration) error {
 
 // ask streams one message. began says that a chunk has been shown.
 func (t *turn) ask() (msg message, began bool, err error) {
-	req := model.Request{Loop: t.loop.name, System: t.loop.system, Messages: t.history, Tools: t.offered()}
+	req := model.Request{Loop: t.loop.name, System: t.systemText(), Messages: t.delimited(), Tools: t.offered()}
 	c := collector{t: t, limit: t.s.o.Limits.MessageBytes}
 	for chunk, err := range t.model.Stream(t.ctx, req) {
 		if err != nil {
