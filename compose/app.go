@@ -41,6 +41,7 @@ type App struct {
 	// client is the session's model, models has all others.
 	client model.Client
 	models *models
+	probe  *probe // nil where none is owed
 
 	// past is the session that the run goes on with, resumed its id.
 	past    *session.Past

@@ -245,8 +245,9 @@ func (m *models) wanted(flag string) (name, source string, err error) {
 
 // find is the session's model: the one that is named, else one that needs no
 // configuration. client is nil where there is none; note says how one was found
-// that nobody named.
-func (m *models) find(ctx context.Context, flag string) (client model.Client, note string, err error) {
+// that nobody named. later, where it is given, is told where to look for a server
+// on this machine, instead of looking there now.
+func (m *models) find(ctx context.Context, flag string, later func(provider.DetectOptions)) (client model.Client, note string, err error) {
 	name, _, err := m.wanted(flag)
 	if err != nil {
 		return nil, "", err
@@ -259,9 +260,22 @@ func (m *models) find(ctx context.Context, flag string) (client model.Client, no
 	if err != nil {
 		return nil, "", err
 	}
-	found := provider.Detect(ctx, look)
+	now := look
+	now.NoProbe = look.NoProbe || later != nil
+	found := provider.Detect(ctx, now)
 	if !found.Found {
+		if later != nil {
+			later(look)
+		}
 		return nil, "", ctx.Err()
+	}
+	return m.found(found)
+}
+
+// found makes the client of what was found, nil for nothing.
+func (m *models) found(found provider.Detection) (client model.Client, note string, err error) {
+	if !found.Found {
+		return nil, "", nil
 	}
 	where, from := strings.CutPrefix(found.Source, "env:")
 	key := ""
@@ -273,6 +287,9 @@ func (m *models) find(ctx context.Context, flag string) (client model.Client, no
 	if client, err = m.client(found.Config, key); err != nil {
 		return nil, "", err
 	}
+	m.mu.Lock()
+	m.made[found.Config.Name] = client // sampling and a later switch find it by its name
+	m.mu.Unlock()
 	return client, fmt.Sprintf("the model is %s: nobody named one, and %s; choose with --model or model: in config.yaml", client.Info().Display, note), nil
 }
 
@@ -328,7 +345,11 @@ func (a *App) chooseModel(ctx context.Context) error {
 }
 
 func (a *App) findModel(ctx context.Context) error {
-	client, note, err := a.models.find(ctx, a.opt.Model)
+	var later func(provider.DetectOptions)
+	if a.opt.Mode == ModeInteractive {
+		later = a.owesProbe
+	}
+	client, note, err := a.models.find(ctx, a.opt.Model, later)
 	switch {
 	case err != nil:
 		return err

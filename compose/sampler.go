@@ -53,7 +53,7 @@ func (s sampler) Sample(ctx context.Context, req mcpadapter.SamplingRequest) (mc
 func (s sampler) client(ctx context.Context, name string) (model.Client, error) {
 	switch {
 	case name == "":
-		return s.app.client, nil
+		return s.app.sessionModel(ctx)
 	case name == operator.Name:
 		return operator.Client{}, nil
 	case s.app.opt.Scripted != nil:

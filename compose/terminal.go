@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/looprig/looprig/compose/exit"
@@ -36,6 +37,9 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 	go func() {
 		defer close(started)
 		awaitFrame(ctx, shown)
+		var probed sync.WaitGroup
+		defer probed.Wait()
+		probed.Go(func() { a.crash.guard(func() { a.runProbe(ctx) }) })
 		a.crash.guard(func() {
 			if err := a.Start(ctx); err != nil && ctx.Err() == nil {
 				stop(err) // a required binding failed: the session does not come up
@@ -111,6 +115,9 @@ func (t terminalSession) Model() string  { return t.loop().ModelDisplay }
 func (t terminalSession) Operator() bool { return t.loop().Model == "operator" }
 
 func (t terminalSession) Submit(ctx context.Context, text string) error {
+	if err := t.app.awaitProbe(ctx); err != nil {
+		return err
+	}
 	_, err := t.app.Session.Submit(ctx, session.Input{Text: text, Origin: t.by()})
 	return err
 }
