@@ -22,6 +22,8 @@ func main() {
 }
 
 func run() int {
+	collectLater()
+
 	// A reader of stdout that goes away is an error of writing, and the journal is
 	// closed after it; it does not kill the process.
 	signal.Ignore(syscall.SIGPIPE)

@@ -10,6 +10,7 @@ import (
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/compose/headless"
+	"github.com/looprig/looprig/tui"
 )
 
 // RootOptions are the flags of looprig itself.
@@ -64,6 +65,8 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 		return exit.New(exit.Usage, "TERM is dumb: the interface needs a terminal that can move its cursor").
 			WithHint("run a script: looprig --headless --script FILE")
 	}
+	warm := tui.Warm()
+	defer warm()
 	opt := c.options(compose.ModeInteractive)
 	opt.Model, opt.FindModel = f.Model, true
 	opt.Resume = f.resume(c.askDrift)
