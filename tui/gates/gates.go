@@ -81,6 +81,7 @@ type Gate struct {
 	cursor  int // row of calls and choices; -1 selects nothing
 	checked []bool
 	full    bool // every argument, or the full address
+	exact   bool // a grant is for these arguments alone
 	writing bool // the reason of a denial is being written
 	reason  []rune
 	cache   bodyCache

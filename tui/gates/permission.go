@@ -1,10 +1,13 @@
 package gates
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/tui/keymap"
@@ -19,23 +22,69 @@ func Explicit(c gate.CallPrompt) bool {
 	return c.Trust != tool.TrustAccepted && c.Trust != tool.TrustBuiltin
 }
 
+// careful says in a few words why nothing is preselected.
+func (g *Gate) careful() string {
+	for _, c := range g.env.Prompt.Calls {
+		switch {
+		case c.Hints.Destructive != nil && *c.Hints.Destructive:
+			return "a destructive tool"
+		case c.Trust != tool.TrustAccepted && c.Trust != tool.TrustBuiltin:
+			return "its server is not pinned"
+		}
+	}
+	return "a rule asks for a choice"
+}
+
 // choice is one way to answer a permission gate.
 type choice struct {
 	id   keymap.ID
 	text string
 }
 
+// choices are the ways to answer, each saying exactly what it grants.
 func (g *Gate) choices() []choice {
-	once, session := "Allow once", "Allow for this session (until the tool's definition changes)"
 	if g.batch() {
-		once, session = "Allow the checked calls once", "Allow the checked calls' tools for this session"
+		out := []choice{{keymap.PermitOnce, "Allow the checked calls once"}}
+		if g.grantable() {
+			out = append(out,
+				choice{keymap.PermitSession, "Allow the checked calls' tools for this session"},
+				choice{keymap.PermitAlways, "Always, these exact tools, until they change"})
+		}
+		return append(out, choice{keymap.PermitDeny, "Deny all"}, choice{keymap.PermitReason, "Deny all and tell the model why"})
 	}
-	return []choice{
-		{keymap.PermitOnce, once},
-		{keymap.PermitSession, session},
-		{keymap.PermitDeny, "Deny"},
-		{keymap.PermitReason, "Deny and tell the model why"},
+	out := []choice{{keymap.PermitOnce, "Allow once"}}
+	if g.grantable() {
+		session, always := "Allow this tool for this session", "Always, this exact tool, until its definition changes"
+		if g.exact {
+			session, always = "These arguments only, for this session", "Always these arguments only, until the tool changes"
+		}
+		out = append(out, choice{keymap.PermitSession, session})
+		if c := g.env.Prompt.Calls; len(c) == 1 && len(c[0].ReadOnly) > 0 && !g.exact {
+			out = append(out, choice{keymap.PermitRead, fmt.Sprintf("The %d read-only tools of %s, for this session", len(c[0].ReadOnly), server(c[0].Tool))})
+		}
+		out = append(out, choice{keymap.PermitAlways, always})
 	}
+	return append(out, choice{keymap.PermitDeny, "Deny"}, choice{keymap.PermitReason, "Deny and tell the model why"})
+}
+
+// grantable reports that more than one call can be allowed: each tool has a
+// definition to bind that to, and its server is accepted.
+func (g *Gate) grantable() bool {
+	for _, c := range g.env.Prompt.Calls {
+		if c.ToolDigest == "" || c.Trust != tool.TrustAccepted && c.Trust != tool.TrustBuiltin && c.Trust != tool.TrustOnce {
+			return false
+		}
+	}
+	return len(g.env.Prompt.Calls) > 0
+}
+
+// server is the binding of an identity, clean.
+func server(identity string) string {
+	parts := strings.SplitN(identity, ":", 3)
+	if len(parts) != 3 {
+		return identity
+	}
+	return string(safetext.Ident(parts[1]))
 }
 
 func (g *Gate) batch() bool { return len(g.env.Prompt.Calls) > 1 }
@@ -65,7 +114,10 @@ func (g *Gate) permissionKey(k tea.KeyPressMsg) Action {
 		return Action{}
 	case keymap.PermitChoose:
 		return g.choose()
-	case keymap.PermitOnce, keymap.PermitSession, keymap.PermitDeny, keymap.PermitReason:
+	case keymap.PermitExact:
+		g.toggleExact()
+		return Action{}
+	case keymap.PermitOnce, keymap.PermitSession, keymap.PermitRead, keymap.PermitAlways, keymap.PermitDeny, keymap.PermitReason:
 		return g.take(id)
 	default:
 	}
@@ -115,14 +167,52 @@ func (g *Gate) take(id keymap.ID) Action {
 	switch id {
 	case keymap.PermitOnce:
 		return g.allow(gate.ActionOnce)
-	case keymap.PermitSession:
-		return g.allow(gate.ActionSession)
+	case keymap.PermitSession, keymap.PermitRead, keymap.PermitAlways:
+		return g.grant(id)
 	case keymap.PermitReason:
 		g.writing = true
 		return Action{}
 	default:
 	}
 	return answer(gate.ActionDeny)
+}
+
+// grant allows more than the call, as far as that is offered.
+func (g *Gate) grant(id keymap.ID) Action {
+	if !slices.ContainsFunc(g.choices(), func(c choice) bool { return c.id == id }) {
+		g.fault = "this cannot be granted: only what is listed"
+		return Action{}
+	}
+	action := gate.ActionSession
+	if id == keymap.PermitAlways {
+		action = gate.ActionAlways
+	}
+	out := g.allow(action)
+	switch {
+	case out.Do == Nothing:
+	case id == keymap.PermitRead:
+		out.Response.Cover = gate.CoverReadOnly
+	case g.exact:
+		out.Response.When, _ = policy.ExactArgs(g.env.Prompt.Calls[0].Args)
+	}
+	return out
+}
+
+// toggleExact narrows what session and always grant to these very arguments.
+func (g *Gate) toggleExact() {
+	g.fault = ""
+	if g.batch() || !g.grantable() {
+		g.fault = "only a grant for one call can be narrowed to its arguments"
+		return
+	}
+	if _, ok := policy.ExactArgs(g.env.Prompt.Calls[0].Args); !ok {
+		g.fault = "these arguments are too long to narrow a grant to them"
+		return
+	}
+	g.exact = !g.exact
+	if g.cursor >= 0 {
+		g.cursor = g.firstChoice() // the rows are others now
+	}
 }
 
 // allow answers a batch call by call: a call that is not checked is denied.

@@ -109,7 +109,7 @@ func (g *Gate) rows(w int) []string {
 		out = append(out, g.row(cells.Spread(c.text, a.Key(), w-4), g.firstChoice()+i, w))
 	}
 	if g.cursor < 0 {
-		out = append(out, th.Muted.Render(cells.Cut("  nothing is preselected: destructive, or not pinned", w)))
+		out = append(out, th.Muted.Render(cells.Cut("  nothing is preselected: "+g.careful(), w)))
 	}
 	return out
 }
@@ -213,6 +213,13 @@ func (g *Gate) hint(now time.Time, w int) string {
 	case g.env.Kind == gate.KindPermission && g.batch():
 		return left + k.Hint("permission.toggle=check", "permission.full=all arguments", "permission.minimise=minimise") + " · ↑↓ j/k"
 	case g.env.Kind == gate.KindPermission:
+		if g.grantable() {
+			exact := "permission.exact=only these arguments"
+			if g.exact {
+				exact = "permission.exact=any arguments"
+			}
+			return left + k.HintAfter(w-cells.Width(left), "↑↓ j/k", exact, "permission.full=all", "permission.minimise=minimise")
+		}
 		return left + k.Hint("permission.full=all arguments", "permission.minimise=minimise") + " · ↑↓ choose · j/k scroll"
 	case g.env.Kind == gate.KindOpenURL:
 		return left + k.Hint("open_url.full=full address", "gate.oldest=minimise")

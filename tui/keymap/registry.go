@@ -94,6 +94,9 @@ const (
 
 	PermitOnce    ID = "permission.once"
 	PermitSession ID = "permission.session"
+	PermitAlways  ID = "permission.always"
+	PermitRead    ID = "permission.read_only"
+	PermitExact   ID = "permission.exact"
 	PermitDeny    ID = "permission.deny"
 	PermitReason  ID = "permission.deny_reason"
 	PermitFull    ID = "permission.full"
@@ -238,6 +241,9 @@ var registry = []Action{
 
 	{ID: PermitOnce, Title: "Allow once", Context: GatePermission, Keys: []string{"a"}},
 	{ID: PermitSession, Title: "Allow for this session", Context: GatePermission, Keys: []string{"s"}},
+	{ID: PermitRead, Title: "Allow the server's read-only tools for this session", Context: GatePermission, Keys: []string{"r"}},
+	{ID: PermitAlways, Title: "Allow always, until the tool's definition changes", Context: GatePermission, Keys: []string{"A"}},
+	{ID: PermitExact, Title: "Grant any arguments, or exactly these", Context: GatePermission, Keys: []string{"x"}},
 	{ID: PermitDeny, Title: "Deny", Context: GatePermission, Keys: []string{"d"}},
 	{ID: PermitReason, Title: "Deny and tell the model why", Context: GatePermission, Keys: []string{"e"}},
 	{ID: PermitFull, Title: "All arguments, full screen", Context: GatePermission, Keys: []string{"f"}},
