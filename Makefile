@@ -32,7 +32,7 @@ FUZZ_TOTAL   ?= 45s
 FUZZ_EACH    ?= 4s
 
 # with_home COMMAND: run with a home that is gone afterwards.
-with_home = home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM HUP && LOOPRIG_HOME="$$home" $(1)
+with_home = home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM HUP && LOOPRIG_HOME="$$home" XDG_STATE_HOME="$$home/state" $(1)
 
 .PHONY: help
 help: ## list the targets

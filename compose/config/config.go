@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/looprig/looprig/compose/config/doc"
 )
@@ -19,6 +20,7 @@ type Config struct {
 	// Policy rules as written; the policy package compiles them.
 	Policy Policy
 	UI     UI
+	Ledger Ledger
 	Limits Limits
 }
 
@@ -33,6 +35,13 @@ type Loop struct {
 	// Delegates are the loops that its model may give tasks to.
 	Delegates []string
 	Limits    LoopLimits
+}
+
+// Ledger configures how the record of decisions is kept.
+type Ledger struct {
+	// Anchor is the directory that the ledger's head is kept in, an absolute path;
+	// "" is that of the user's state.
+	Anchor string
 }
 
 // UI configures the interface.
@@ -65,6 +74,12 @@ func LoadConfig(path string, env Env, must bool) (*Config, error) {
 	c.Loops = ReadLoops(r, o.Sub("loops"))
 	c.Policy = ReadPolicy(r, o.Sub("policy"))
 	c.Limits = readLimits(o.Sub("limits"))
+	led := o.Sub("ledger")
+	c.Ledger.Anchor = led.String("anchor", "")
+	if c.Ledger.Anchor != "" && !filepath.IsAbs(c.Ledger.Anchor) {
+		led.Fail("anchor", "the directory of the ledger's head must be an absolute path")
+	}
+	led.Done()
 	ui := o.Sub("ui")
 	c.UI.Theme = ui.OneOf("theme", "", "auto", "light", "dark", "mono", "contrast")
 	keys := ui.Sub("keys")

@@ -231,7 +231,7 @@ func TestModelSlowAnswerIsInterrupted(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, looprig, "--headless", "-p", "slowly", "--model", f.kind, "--output", "json", "--include-ephemeral")
-			cmd.Env = append(append(os.Environ(), "LOOPRIG_HOME="+home), env...)
+			cmd.Env = append(append(os.Environ(), "LOOPRIG_HOME="+home, "XDG_STATE_HOME="+home), env...)
 			var out tape
 			cmd.Stdout = &out
 			if err := cmd.Start(); err != nil {

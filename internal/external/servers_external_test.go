@@ -79,7 +79,7 @@ func runWith(t *testing.T, home string, env []string, args ...string) (stdout, s
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, looprig, args...)
-	cmd.Env = append(append(os.Environ(), "LOOPRIG_HOME="+home), env...)
+	cmd.Env = append(append(os.Environ(), "LOOPRIG_HOME="+home, "XDG_STATE_HOME="+home), env...)
 	var out, errOut strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
