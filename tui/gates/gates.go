@@ -96,6 +96,8 @@ func New(o Options) *Gate {
 	switch g.env.Kind {
 	case gate.KindForm:
 		g.openForm()
+	case gate.KindAskUser:
+		g.openQuestion()
 	case gate.KindSampling:
 		g.openSampling()
 	case gate.KindPermission:
@@ -249,13 +251,21 @@ func (g *Gate) Paste(text string, now time.Time) {
 func answer(a gate.Action) Action { return Action{Do: Answer, Response: gate.Response{Action: a}} }
 
 func (g *Gate) formKey(k tea.KeyPressMsg) Action {
-	switch g.form.Key(k) {
+	asked := g.env.Kind == gate.KindAskUser
+	switch out := g.form.Key(k); out {
 	case formview.Submitted:
+		if asked {
+			return Action{Do: Answer, Response: g.questionAnswer()}
+		}
 		return Action{Do: Answer, Response: gate.Response{Action: gate.ActionSubmit, Values: g.form.Object()}}
-	case formview.Declined:
+	case formview.Declined, formview.Cancelled:
+		switch {
+		case asked:
+			return answer(gate.ActionDismiss)
+		case out == formview.Cancelled:
+			return answer(gate.ActionCancel)
+		}
 		return answer(gate.ActionDecline)
-	case formview.Cancelled:
-		return answer(gate.ActionCancel)
 	default:
 	}
 	return Action{}

@@ -158,6 +158,7 @@ func (g *Gate) title(pos, total, w int) string {
 	kind := map[gate.Kind]string{
 		gate.KindPermission: "permission", gate.KindForm: "form", gate.KindConfirm: "confirm",
 		gate.KindOpenURL: "open url", gate.KindUntrustedServer: "untrusted server", gate.KindSampling: "sampling",
+		gate.KindAskUser: "question",
 	}[g.env.Kind]
 	if g.form == nil && g.env.Kind == gate.KindForm {
 		kind = "confirm"
@@ -184,6 +185,10 @@ func About(e gate.Envelope) string {
 	if e.Kind == gate.KindPermission && len(e.Prompt.Calls) > 1 {
 		return fmt.Sprintf("%d calls", len(e.Prompt.Calls))
 	}
+	if e.Kind == gate.KindAskUser {
+		// The title is the host's, and says whose model asks.
+		return string(safetext.ToLineN(e.Prompt.Title, 120))
+	}
 	if e.Subject.Binding != "" {
 		return string(safetext.Ident(e.Subject.Binding))
 	}
@@ -206,6 +211,8 @@ func (g *Gate) hint(now time.Time, w int) string {
 	}
 	k := g.o.Keys
 	switch {
+	case g.form != nil && g.env.Kind == gate.KindAskUser:
+		return left + k.HintAfter(w-cells.Width(left), g.form.KeyHint(), "form.submit=answer", "form.decline=dismiss", "gate.oldest=minimise")
 	case g.form != nil:
 		return left + k.HintAfter(w-cells.Width(left), g.form.KeyHint(), "form.submit=submit", "form.cancel=cancel", "form.decline=decline", "form.next=next", "form.previous=back")
 	case g.env.Kind == gate.KindPermission && g.full:
