@@ -71,6 +71,7 @@ func (m *models) named(ctx context.Context, name string) (model.Client, error) {
 
 // client makes the client of a configuration whose key is from somewhere.
 func (m *models) client(cfg provider.Config, key string) (model.Client, error) {
+	cfg = m.sized(cfg)
 	c, err := provider.New(cfg)
 	var bad *provider.ConfigError
 	switch {
@@ -79,7 +80,7 @@ func (m *models) client(cfg provider.Config, key string) (model.Client, error) {
 	case err != nil:
 		return nil, modelFault("the model %s: %w", safetext.ToLine(cfg.Name), err)
 	}
-	return spoken{c, key}, nil
+	return m.described(cfg, spoken{c, key}), nil
 }
 
 // keyOf is how config.yaml calls a field.
@@ -368,6 +369,9 @@ func (a *App) findModel(ctx context.Context) error {
 // loopModel is the model of a loop: its own where the run has not been given
 // one for all.
 func (a *App) loopModel(ctx context.Context, l config.Loop) (model.Client, error) {
+	if name := a.switchedModel(l.Name); name != "" {
+		return a.models.named(ctx, name)
+	}
 	if l.Model == "" || a.opt.Model != "" || !a.opt.FindModel {
 		return a.client, nil
 	}
