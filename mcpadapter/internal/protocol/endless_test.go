@@ -54,6 +54,7 @@ func TestEndlessFrameIsItsOwnRequests(t *testing.T) {
 			if tc.first == ClassOverLimit && (e.Size != 300 || e.Limit != 256 || e.Setting != settingFixed || !strings.Contains(e.Reason(), "over the limit of 16 bytes (setting limits.frameBytes)")) {
 				t.Errorf("it says %q", e.Reason())
 			}
+			<-f.Done()
 			wantClass(t, f.Err(), ClassOverLimit) // what the binding fails with
 		})
 	}

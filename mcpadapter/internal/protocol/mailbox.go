@@ -2,7 +2,9 @@ package protocol
 
 import (
 	"encoding/json"
+	"runtime"
 	"sync"
+	"time"
 )
 
 // ring is a bounded queue that drops its oldest element when full.
@@ -27,6 +29,8 @@ func (r *ring[T]) push(v T) (dropped bool) {
 	return dropped
 }
 
+func (r *ring[T]) empty() bool { return r.head == len(r.buf) }
+
 func (r *ring[T]) pop() (v T, ok bool) {
 	if r.head == len(r.buf) {
 		return v, false
@@ -40,7 +44,9 @@ func (r *ring[T]) pop() (v T, ok bool) {
 	return v, true
 }
 
+// logEntry is a log message, or the frame of one that nobody has parsed yet.
 type logEntry struct {
+	frame         []byte
 	level, logger string
 	data          json.RawMessage
 }
@@ -60,6 +66,51 @@ type mailbox struct {
 	counts    map[string]int
 	tolerated map[string]string
 	told      map[string]bool
+	rate      rate // of logs
+}
+
+// logsPerSecond is how many log messages of a server are told; as many may come
+// at once. The newest wait in the queue: nobody reads more, and telling them
+// would take the processor from those who wait for an answer.
+const logsPerSecond = 1000
+
+// rate lets a number of things pass, and some more each second.
+type rate struct {
+	left int
+	at   time.Time
+}
+
+// take is false when none may pass now.
+func (r *rate) take(now time.Time) bool {
+	if r.at.IsZero() {
+		r.left, r.at = logsPerSecond, now
+	}
+	if n := int(now.Sub(r.at) * logsPerSecond / time.Second); n > 0 {
+		r.left, r.at = min(r.left+n, logsPerSecond), now
+	}
+	if r.left == 0 {
+		return false
+	}
+	r.left--
+	return true
+}
+
+// logPause is how long log messages wait that may not pass yet.
+const logPause = 20 * time.Millisecond
+
+// nextLog takes the oldest log message, if it may pass. The lock is held.
+func (m *mailbox) nextLog() (logEntry, bool) {
+	if m.logs.empty() || !m.rate.take(time.Now()) {
+		return logEntry{}, false
+	}
+	return m.logs.pop()
+}
+
+// logsWait reports whether log messages wait for their turn.
+func (m *mailbox) logsWait() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.logs.empty()
 }
 
 // maxRefusals bounds the refusals that wait to be told.
@@ -133,13 +184,19 @@ func (m *mailbox) refuse(r refusal) {
 
 // run delivers until the session ends, and then the counters once more.
 func (m *mailbox) run(s *Session) {
+	pause := time.NewTimer(logPause)
+	defer pause.Stop()
 	for {
 		select {
 		case <-m.wake:
-			m.drain(s)
+		case <-pause.C:
 		case <-s.done:
 			m.deliverCounts(s)
 			return
+		}
+		m.drain(s)
+		if m.logsWait() {
+			pause.Reset(logPause)
 		}
 	}
 }
@@ -151,6 +208,7 @@ func (m *mailbox) drain(s *Session) {
 		if !m.deliverRound(s) {
 			return
 		}
+		runtime.Gosched() // a flood is told beside whatever else there is to do
 	}
 }
 
@@ -159,7 +217,7 @@ func (m *mailbox) deliverRound(s *Session) bool {
 	m.mu.Lock()
 	id, hasID := m.completes.pop()
 	uri, hasURI := m.updates.pop()
-	entry, hasLog := m.logs.pop()
+	entry, hasLog := m.nextLog()
 	refused, hasRefused := m.refused.pop()
 	m.mu.Unlock()
 	if hasID && h.ElicitComplete != nil {
@@ -168,8 +226,8 @@ func (m *mailbox) deliverRound(s *Session) bool {
 	if hasURI && h.ResourceUpdated != nil {
 		s.guarded(func() { h.ResourceUpdated(uri) })
 	}
-	if hasLog && h.Log != nil {
-		s.guarded(func() { h.Log(entry.level, entry.logger, entry.data) })
+	if hasLog {
+		s.deliverLog(entry)
 	}
 	if hasRefused && h.Refused != nil {
 		s.guarded(func() { h.Refused(refused.method, refused.reason, refused.detail) })

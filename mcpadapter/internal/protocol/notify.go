@@ -25,7 +25,7 @@ func (s *Session) notification(m tap.Message) {
 		s.listChanged(Templates)
 	case "notifications/resources/updated":
 		usable = s.resourceUpdated(fields)
-	case "notifications/message":
+	case methodLog:
 		usable = s.logMessage(fields)
 	case "notifications/progress":
 		usable = s.progress(fields)
@@ -73,19 +73,54 @@ func (s *Session) resourceUpdated(f tap.Fields) bool {
 	return true
 }
 
+// methodLog is what servers send the most of.
+const methodLog = "notifications/message"
+
+// logFrameRoom is what a message with a log entry may have beside the entry.
+const logFrameRoom = 1 << 10
+
 func (s *Session) logMessage(f tap.Fields) bool {
+	e, ok := s.logOf(f)
+	if ok && e.level != "" {
+		e.data = bytes.Clone(e.data)
+		s.mail.log(e)
+	}
+	return ok
+}
+
+// logOf reads a log entry; one without a level was too large, and counted.
+func (s *Session) logOf(f tap.Fields) (e logEntry, ok bool) {
 	level, ok := tap.String(f.Get("level"))
-	if !ok || len(level) > maxIDBytes {
-		return false
+	if !ok || level == "" || len(level) > maxIDBytes {
+		return e, false
 	}
 	logger, _ := tap.String(f.Get("logger"))
 	data := f.Get("data")
 	if len(data) > s.limits.LogBytes || len(logger) > s.limits.LogBytes {
 		s.mail.count(droppedLogSize, 1)
-		return true
+		return e, true
 	}
-	s.mail.log(logEntry{level: level, logger: logger, data: bytes.Clone(data)})
-	return true
+	return logEntry{level: level, logger: logger, data: data}, true
+}
+
+// deliverLog tells of one entry. A frame that the pump did not parse is parsed
+// here, and counts as any other when it breaks the rules.
+func (s *Session) deliverLog(e logEntry) {
+	if e.frame != nil {
+		m, fault := tap.Parse(e.frame, s.limits.bounds())
+		if fault != nil {
+			s.malformedFrame()
+			return
+		}
+		fields, _ := tap.Object(m.Params)
+		var ok bool
+		if e, ok = s.logOf(fields); !ok {
+			s.mail.count(droppedNotification, 1)
+		}
+	}
+	if e.level != "" && s.handlers.Log != nil {
+		s.guarded(func() { s.handlers.Log(e.level, e.logger, e.data) })
+	}
 }
 
 func (s *Session) elicitComplete(f tap.Fields) bool {

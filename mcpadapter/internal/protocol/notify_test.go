@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestProgress(t *testing.T) {
@@ -127,5 +128,53 @@ func TestUnusableNotificationsAreCounted(t *testing.T) {
 	})
 	if err := f.Ping(short(t)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What the pump takes for a log message without parsing it is held to the same
+// rules by whoever delivers it.
+func TestLogsAreParsedWhenTheyAreTold(t *testing.T) {
+	t.Parallel()
+	var n counter
+	got := make(chan string, 8)
+	f := connect(t, legacyServer(func(p *peer) {
+		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"a":1,"a":2}}}`)
+		p.send(`{"jsonrpc":"1.0","method":"notifications/message","params":{"level":"info","data":1}}`)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"","data":1}}`)
+		p.send("%s", `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}}`)
+		p.send(`{"params":{"data":{"id":7,"method":"x"},"level":"info","logger":"l"},"method" : "notifications/message","jsonrpc":"2.0"}`)
+		answering(map[string]string{"ping": `{}`})(p)
+	}), pinned(Revision20251125), n.option, func(o *Options) {
+		o.Handlers.Log = func(level, logger string, data json.RawMessage) { got <- level + " " + logger + " " + string(data) }
+	})
+	if s := <-got; s != `info l {"id":7,"method":"x"}` {
+		t.Errorf("told %q", s)
+	}
+	eventually(t, "counted", func() bool { return n.get(droppedMalformed) == 3 && n.get(droppedNotification) == 1 })
+	if err := f.Ping(short(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRateOfLogs(t *testing.T) {
+	t.Parallel()
+	var r rate
+	now := time.Unix(1, 0)
+	passed := func() (n int) {
+		for r.take(now) {
+			n++
+		}
+		return n
+	}
+	if n := passed(); n != logsPerSecond {
+		t.Errorf("%d pass at once", n)
+	}
+	now = now.Add(logPause)
+	if n := passed(); n != int(logsPerSecond*logPause/time.Second) {
+		t.Errorf("%d pass after a pause", n)
+	}
+	now = now.Add(time.Hour)
+	if n := passed(); n != logsPerSecond {
+		t.Errorf("%d pass after an hour", n)
 	}
 }

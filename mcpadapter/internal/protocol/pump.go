@@ -2,16 +2,25 @@ package protocol
 
 import (
 	"encoding/json"
+	"runtime"
 
 	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
+// yieldEvery is after how many frames the pump lets others run.
+const yieldEvery = 8
+
 // pump reads the connection to its end. It never waits for a handler, so that
-// replies overtake notifications.
+// replies overtake notifications. A flood keeps it busy for as long as it lasts,
+// and with it a processor, of which there may be few: it yields, or whoever waits
+// for an answer would wait for the scheduler's next time slice as well.
 func (s *Session) pump() {
 	defer s.end(&Error{Class: ClassPanic, Op: "session", Message: "reading ended unexpectedly"})
-	for {
+	for n := 1; ; n++ {
+		if n%yieldEvery == 0 {
+			runtime.Gosched()
+		}
 		f, err := s.conn.Read(s.ctx)
 		if err != nil {
 			s.endless(err)
@@ -62,6 +71,12 @@ func (s *Session) unbatched(data []byte) []json.RawMessage {
 
 // message handles one message.
 func (s *Session) message(data json.RawMessage) {
+	if len(data) <= s.limits.LogBytes+logFrameRoom && tap.IsNotification(data, methodLog) {
+		// Whoever delivers it parses it, if it is delivered at all: a flood must not
+		// keep the pump from the answers behind it.
+		s.mail.log(logEntry{frame: data})
+		return
+	}
 	m, fault := tap.Parse(data, s.limits.bounds())
 	if fault != nil {
 		s.faulty(fault, data)
@@ -152,6 +167,7 @@ func (s *Session) answer(sl *slot, result json.RawMessage, err *Error) {
 		return
 	}
 	s.tellSDK(sl.id, stub)
+	runtime.Gosched() // to whoever waited for it
 }
 
 // faulty handles a frame that the tap refused.
@@ -241,11 +257,10 @@ var faultText = map[tap.Reason]string{
 // when there were too many.
 func (s *Session) malformedFrame() {
 	s.mail.count(droppedMalformed, 1)
-	s.malformed++
-	if s.malformed > s.limits.MalformedFrames {
+	if n := s.malformed.Add(1); n > int64(s.limits.MalformedFrames) {
 		s.end(&Error{
 			Class: ClassMalformed, Op: "session", Message: "too many malformed frames",
-			Limit: int64(s.limits.MalformedFrames), Size: int64(s.malformed), Setting: "limits.malformedFrames",
+			Limit: int64(s.limits.MalformedFrames), Size: n, Setting: "limits.malformedFrames",
 		})
 	}
 }

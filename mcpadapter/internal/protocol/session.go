@@ -57,8 +57,7 @@ type Session struct {
 	ready     atomic.Bool   // the handshake is complete
 	// negotiated is the revision, nil before the handshake found it.
 	negotiated atomic.Pointer[string]
-	// malformed counts refused frames; only the pump touches it.
-	malformed int
+	malformed  atomic.Int64 // counts refused frames
 
 	endMu   sync.Mutex // guards cause, the closing of done and additions to workers
 	cause   *Error

@@ -1,6 +1,9 @@
 package tap
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // measure returns the deepest nesting and the number of object members of a
 // JSON text without checking its grammar: an upper bound is enough to refuse
@@ -72,6 +75,48 @@ func Attribute(data []byte) (id json.RawMessage, hasMethod bool) {
 		}
 	}
 	return settleID(id, ambiguous), hasMethod
+}
+
+// IsNotification reports whether a frame is certainly a notification of the
+// method, if it is a message at all: it costs a fraction of Parse, which still
+// decides. False says nothing.
+func IsNotification(data []byte, method string) bool {
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	open, found := 0, false
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			open++
+		case '}', ']':
+			open--
+		case '"':
+			end := stringEnd(data, i)
+			if end >= len(data) {
+				return false
+			}
+			name := data[i+1 : end]
+			i = end
+			if open != 1 {
+				continue
+			}
+			if bytes.IndexByte(name, '\\') >= 0 {
+				return false // it may spell any of them
+			}
+			switch string(name) {
+			case "id", "result", "error":
+				return false
+			case "method":
+				value, next := memberValue(data, end+1)
+				if next == 0 || found || len(value) != len(method)+2 || string(value[1:len(value)-1]) != method {
+					return false
+				}
+				found, i = true, next-1
+			}
+		}
+	}
+	return found
 }
 
 func settleID(id json.RawMessage, ambiguous bool) json.RawMessage {
