@@ -330,7 +330,7 @@ func TestToolsAreChecked(t *testing.T) {
 			err := cl.(model.ToolChecker).CheckTool(c.tool)
 			refused, _ := errors.AsType[*model.ToolError](err)
 			_, failed := saidBy(t, cl, model.Request{Messages: asking("hi").Messages, Tools: []model.Tool{c.tool}})
-			switch want := c.code[kind]; {
+			switch want := c.code[family(kind)]; {
 			case want == "" && (err != nil || failed != nil):
 				t.Errorf("%s refuses %.80s: %v %v", kind, c.tool.InputSchema, err, failed)
 			case want != "" && (refused == nil || refused.Code != want || failed == nil || failed.Code != "invalid_request" || w.asked != nil):
