@@ -110,7 +110,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report, DigestKey: a.digestKey,
-		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, Eras: a.eras,
+		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, DeferPercent: a.conf.Limits.DeferShare, Eras: a.eras,
 	})
 	if err != nil {
 		usage := exit.New(exit.Usage, "%w", err)
@@ -183,7 +183,8 @@ func (a *App) openSession(ctx context.Context, entries []entry) error {
 	}
 	opt := session.Options{
 		Store: a.store, StoreName: "sqlite", Clock: a.opt.Clock, Policy: pol, Grants: a.store,
-		App: "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder.Self(),
+		Limits: sessionLimits(a.conf.Limits),
+		App:    "looprig " + a.opt.Version, Mode: a.opt.Mode, Title: a.opt.Title, Holder: holder.Self(),
 		Interactive: a.opt.Mode == ModeInteractive || a.opt.Attended, Crash: a.crash.report,
 	}
 	if a.opt.Mode == ModeHeadless {
