@@ -37,6 +37,7 @@ func Commands() []Command {
 		{"/model", "[NAME]", "another model from the next turn on; alone it lists them"},
 		{"/usage", "", "tokens and costs of this session"},
 		{"/compact", "", "have older turns summarised"},
+		{"/policy", "", "what was granted; revoke it"},
 		{"/notices", "", "notices, stderr and logs"},
 		{"/sessions", "[WORDS]", "go on with another session, fork or delete one"},
 		{"/help", "", "commands and keys"},
@@ -103,6 +104,9 @@ func (m *model) command(text string) tea.Cmd {
 		m.openUsage()
 	case "/compact":
 		return m.compactCommand()
+	case "/policy":
+		m.cp.Take()
+		return m.openGrants()
 	case "/notices":
 		m.cp.Take()
 		m.openNotices()

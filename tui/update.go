@@ -129,6 +129,8 @@ func (m *model) done(msg tea.Msg) tea.Cmd {
 		m.suggested(msg)
 	case watchedMsg:
 		m.watched(msg)
+	case grantsMsg:
+		m.grantsListed(msg)
 	case modelsMsg, modelSetMsg, compactedMsg:
 		m.contextDone(msg)
 	}

@@ -69,6 +69,8 @@ func (m *model) event(r event.Record) tea.Cmd {
 		delete(m.turns, h.Loop)
 	case *event.SessionRestored:
 		m.tr.Note(h.Time, "", transcript.Info, restoredText(e))
+	case *event.GrantChanged:
+		m.grantEvent(e)
 	case *event.ModelChanged, *event.HistoryCompacted:
 		m.contextEvent(e)
 	case *event.ModelDelta:

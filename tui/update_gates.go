@@ -180,6 +180,8 @@ func (m *model) act(d dialog, a action) tea.Cmd {
 		m.insert(a.item)
 	case actCopy:
 		return m.copy(a.text)
+	case actRevoke:
+		return m.revokeGrant(a.id)
 	case actNext:
 		m.goOnWith(a.next)
 	case actDeleteSession:
