@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"slices"
 
 	"github.com/looprig/looprig/compose/config"
@@ -8,6 +9,7 @@ import (
 	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/tui"
 )
 
 func (a *App) policy() (*policy.Policy, error) {
@@ -117,4 +119,16 @@ func (v *PolicyView) Trust(binding string) tool.Trust {
 		}
 	}
 	return tool.TrustPending
+}
+
+var _ tui.Grants = terminalSession{}
+
+// Grants implements tui.Grants.
+func (t terminalSession) Grants(ctx context.Context) ([]policy.Grant, error) {
+	return t.app.Session.Grants(ctx)
+}
+
+// RevokeGrant implements tui.Grants.
+func (t terminalSession) RevokeGrant(ctx context.Context, id string) error {
+	return t.app.Session.RevokeGrant(ctx, id, t.by())
 }
