@@ -5,6 +5,7 @@ import (
 
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/ledger"
 )
 
 var _ gate.Opener = (*Session)(nil)
@@ -17,7 +18,7 @@ func (s *Session) newGates() *gate.Host {
 			return s.hub.emit(nil, &event.GateOpened{Header: about(env.Subject), Envelope: env})
 		},
 		Resolved: func(r gate.Resolution) error {
-			return s.hub.append(nil, &event.GateResolved{
+			return s.hub.append([]ledger.Draft{s.gateDraft(r)}, &event.GateResolved{
 				Header: about(r.Envelope.Subject), Gate: r.Envelope.ID, Kind: r.Envelope.Kind,
 				Subject: r.Envelope.Subject, Reason: r.Reason, Detail: r.Response.Detail,
 				Response: r.Response, WaitMS: r.Wait.Milliseconds(),

@@ -185,12 +185,27 @@ func (m *memoryStore) types() []string {
 	return out
 }
 
+// drafts are the entries of a kind that are not those of closed gates (see
+// gateDrafts).
 func (m *memoryStore) drafts(k ledger.Kind) []ledger.Draft {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []ledger.Draft
 	for _, d := range m.ledger {
-		if d.Kind == k {
+		if d.Kind == k && d.GateKind == "" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// gateDrafts are the entries of closed gates.
+func (m *memoryStore) gateDrafts() []ledger.Draft {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []ledger.Draft
+	for _, d := range m.ledger {
+		if d.GateKind != "" {
 			out = append(out, d)
 		}
 	}
