@@ -57,7 +57,8 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 	res, err := tui.Run(ctx, tui.Options{
 		Session: terminalSession{app: a}, Events: sub, Port: a.Port, Opener: newOpener(a.opt.Env, a.home),
 		Sessions: keptSessions{app: a}, Context: terminalContext{terminalSession{app: a}},
-		Stdin: o.Stdin, Stdout: o.Stdout, Env: a.opt.Env, Theme: theme, NoColor: o.NoColor, Keys: a.conf.UI.Keys,
+		Grants: terminalSession{app: a},
+		Stdin:  o.Stdin, Stdout: o.Stdout, Env: a.opt.Env, Theme: theme, NoColor: o.NoColor, Keys: a.conf.UI.Keys,
 		Title: a.opt.Title, Operator: a.opt.By, SaveTarget: save, Shown: func() { close(shown) },
 	})
 	cause := context.Cause(ctx)
