@@ -264,7 +264,7 @@ func history() []content.Message {
 // missing result is made up for, and nothing of another model's state is sent.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[Kind][]string{
+	wants := map[Kind][]string{
 		Anthropic: {
 			`{"tool_use_id":"c1","content":[{"text":"a dot","type":"text"},{"source":{"data":"iVBORw==","media_type":"image/png","type":"base64"},"type":"image"},{"text":"[image image/svg+xml, 4 bytes, not shown]","type":"text"}],"type":"tool_result"}`,
 			`"is_error":true`, `"input":{"id":9007199254740993}`, `"input":{"invalid_arguments":"not an object"}`, `(no result: the call was interrupted)`,
@@ -282,12 +282,13 @@ func TestHistories(t *testing.T) {
 			`"functionResponse":{"id":"c1","name":"see","response":{"result":"a dot\n[image, shown behind the results]\n[image image/svg+xml, 4 bytes, not shown]"}}`,
 			`{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}}`, `"response":{"error":"no"}`, `"args":{"id":9007199254740993}`, `(no result: the call was interrupted)`,
 		},
-	} {
+	}
+	for _, kind := range Kinds() {
 		w := &wire{body: strings.Join(streams[kind], "")}
 		if _, failed := saidBy(t, client(t, kind, w), model.Request{Messages: history()}); failed != nil {
 			t.Errorf("%s: %v", kind, failed)
 		}
-		for _, part := range want {
+		for _, part := range wants[family(kind)] {
 			if !strings.Contains(string(w.asked), part) {
 				t.Errorf("%s: no %s in\n%s", kind, part, w.asked)
 			}
