@@ -69,10 +69,27 @@ func (w *world) checkAfterKill(r *run, stalled bool) {
 	rep := w.verify()
 	intents := map[string]int{}
 	session := ""
+	tools := map[string]string{}
 	for _, e := range w.ledger() {
 		if e.Kind == "intent" {
-			intents[e.Tool+" "+e.ArgsDigest]++
+			tools[e.Call] = e.Tool
 			session = e.Session
+		}
+	}
+	// The ledger has commitments; what they are of is in the journal.
+	if session != "" {
+		for line := range bytes.Lines(w.journal(session)) {
+			var e struct {
+				Type       string `json:"type"`
+				Call       string `json:"call"`
+				ArgsDigest string `json:"args_digest"`
+			}
+			if err := json.Unmarshal(line, &e); err != nil {
+				w.t.Fatal(err)
+			}
+			if e.Type == "tool.started" && tools[e.Call] != "" {
+				intents[tools[e.Call]+" "+e.ArgsDigest]++
+			}
 		}
 	}
 	received := 0
