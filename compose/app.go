@@ -36,12 +36,15 @@ type App struct {
 	pins      *pin.Store
 	trust     *trust
 	eras      *eras
+	heads     *heads
 	crash     crash
 	tape      tape // for a recording
 	// client is the session's model, models has all others.
 	client model.Client
 	models *models
-	probe  *probe // nil where none is owed
+	// delegates have bindings of their own.
+	delegates *delegates
+	probe     *probe // nil where none is owed
 
 	// past is the session that the run goes on with, resumed its id.
 	past    *session.Past
@@ -68,6 +71,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 		opt.By = "local"
 	}
 	a := &App{opt: opt, env: config.EnvOf(opt.Env)}
+	a.delegates = newDelegates(a)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.closeStore())
@@ -107,8 +111,8 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	if err := a.tellNotes(ctx); err != nil {
 		return nil, errors.Join(err, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Internal), Reason: exit.Internal.String()}))
 	}
-	a.Manager, err = mcpadapter.NewManager(bindingsOf(entries), mcpadapter.Deps{
-		SessionID: a.Session.ID(), Gates: a.Session, Events: publisher{a.Session}, Reporter: reporter{a.Session},
+	a.Manager, err = mcpadapter.NewManager(a.started(entries), mcpadapter.Deps{
+		SessionID: a.Session.ID(), Gates: a.delegates, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report, DigestKey: a.digestKey,
 		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, DeferPercent: a.conf.Limits.DeferShare, Eras: a.eras,
 	})
@@ -116,6 +120,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 		usage := exit.New(exit.Usage, "%w", err)
 		return nil, errors.Join(usage, a.Session.Close(ctx, session.CloseInfo{ExitCode: int(exit.Usage), Reason: "configuration"}))
 	}
+	a.heads = keepHeads(a)
 	return a, nil
 }
 
@@ -135,6 +140,9 @@ func (a *App) load() error {
 		return exit.New(exit.Usage, "%w", err)
 	}
 	a.conf, err = loadConfig(a.home, a.opt.ConfigFile, a.env)
+	if err == nil && len(a.opt.Loops) > 0 {
+		a.conf.Loops = a.opt.Loops
+	}
 	return err
 }
 
@@ -168,14 +176,6 @@ func (a *App) bindings() ([]entry, error) {
 	return out, nil
 }
 
-func bindingsOf(entries []entry) []mcpadapter.Binding {
-	out := make([]mcpadapter.Binding, len(entries))
-	for i, e := range entries {
-		out[i] = e.binding
-	}
-	return out
-}
-
 func (a *App) openSession(ctx context.Context, entries []entry) error {
 	pol, err := a.policy()
 	if err != nil {
@@ -190,16 +190,8 @@ func (a *App) openSession(ctx context.Context, entries []entry) error {
 	if a.opt.Mode == ModeHeadless {
 		opt.Answer = a.answer
 	}
-	loops := a.conf.Loops
-	if len(loops) == 0 {
-		loops = []config.Loop{{Name: MainLoop}}
-	}
-	for _, l := range loops {
-		client, err := a.loopModel(ctx, l)
-		if err != nil {
-			return err
-		}
-		opt.Loops = append(opt.Loops, session.LoopConfig{Name: l.Name, System: l.System, Model: client})
+	if err := a.addLoops(ctx, &opt); err != nil {
+		return err
 	}
 	opt.Fingerprint = a.fingerprint(entries, opt.Loops)
 	if a.past != nil {
@@ -284,7 +276,7 @@ func (a *App) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	adopter, err := a.Manager.StartAdoption(a.Session, a.Session)
+	adopter, err := a.Manager.StartAdoption(a.Session, a.delegates)
 	if err != nil {
 		return exit.New(exit.Internal, "%w", err)
 	}
@@ -375,7 +367,10 @@ func (a *App) Close(info session.CloseInfo) error {
 	if adopter != nil {
 		err = adopter.Close()
 	}
-	err = errors.Join(err, a.Manager.Close(ctx), a.Session.Close(ctx, info))
+	err = errors.Join(err, a.Manager.Close(ctx))
+	a.heads.end()
+	err = errors.Join(err, a.Session.Close(ctx, info))
+	a.heads.last(ctx)
 	_ = a.eras.save() // a cache: what could not be kept is found again
 	if a.opt.Drain != nil {
 		err = errors.Join(err, a.opt.Drain())

@@ -44,6 +44,8 @@ type Options struct {
 	ConfigFile string
 	// Servers are added to those of the file (a script's).
 	Servers []config.Server
+	// Loops, when there are any, take the place of those of config.yaml.
+	Loops []config.Loop
 	// Only, when set, uses this one binding and leaves the others out.
 	Only string
 

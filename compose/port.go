@@ -262,6 +262,9 @@ func (a *App) installNow(ctx context.Context) error {
 		return nil
 	}
 	for _, l := range a.Session.Loops() {
+		if l.Parent != "" {
+			continue // a delegate has one turn, and its tools before that
+		}
 		if err := adopter.Install(ctx, l.ID, l.Name); err != nil {
 			return err
 		}

@@ -83,6 +83,9 @@ func reasonNobody(l pin.Layer) string  { return "nobody accepted its " + layerWo
 
 // decide is the adapter's question.
 func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadapter.Decision {
+	if i, ok := t.app.delegates.instance(req.Binding); ok {
+		return t.decideInstance(ctx, i, req)
+	}
 	t.mu.Lock()
 	d, ok := t.settled[req.Binding]
 	delete(t.settled, req.Binding)
@@ -98,6 +101,22 @@ func (t *trust) decide(ctx context.Context, req mcpadapter.TrustRequest) mcpadap
 		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: "the binding is being replaced"}
 	}
 	d, err := t.ask(ctx, e, req.Waiting)
+	if err != nil {
+		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: err.Error()}
+	}
+	return d
+}
+
+// decideInstance decides on a delegate's own binding: as on its entry, whose pin
+// it has.
+func (t *trust) decideInstance(ctx context.Context, i instance, req mcpadapter.TrustRequest) mcpadapter.Decision {
+	t.mu.Lock()
+	d, ok := t.settled[i.server.Name]
+	t.mu.Unlock()
+	if ok {
+		return d
+	}
+	d, err := t.ask(ctx, i.entry, req.Waiting)
 	if err != nil {
 		return mcpadapter.Decision{Kind: mcpadapter.Pending, Reason: err.Error()}
 	}

@@ -31,6 +31,7 @@ func (c *CLI) runScript(ctx context.Context, f RootOptions, script *headless.Scr
 	opt.Title, opt.By = script.File, script.File
 	opt.Servers, opt.Answers, opt.Model = script.Servers, set, script.Model
 	opt.FindModel = f.Prompt != ""
+	opt.Loops = script.Loops
 	opt.Resume, opt.Attended = f.resume(nil), script.Attended
 	if opt.Record, err = c.openRecording(f.Record); err != nil {
 		return err

@@ -28,6 +28,8 @@ const (
 type Script struct {
 	File    string
 	Servers []config.Server
+	// Loops, when there are any, take the place of those of config.yaml.
+	Loops []config.Loop
 	// Model is "scripted", "operator" or the name of a configured model.
 	Model   string
 	Replies scripted.Config
@@ -131,6 +133,7 @@ func (l *loader) top(o *doc.Obj) {
 			}
 		}
 	}
+	l.s.Loops = config.ReadLoops(l.r, o.Sub("loops"))
 	l.s.HasReplies = o.Has("replies") || o.Has("sampling_replies")
 	l.replies(o, "replies")
 	l.samplingReplies(o, "sampling_replies")
