@@ -40,7 +40,7 @@ func TestGrantsAreListedAndRevoked(t *testing.T) {
 	r := newRig(t, 80, 24, func(o *Options) { o.Grants = k })
 	r.press(strings.Split("/policy", "")...)
 	r.press("enter")
-	for _, want := range []string{"demo ▸ a", "and 1 more", `docs ▸ search when . == {"q":"x"}`, "always · 2026-11-30 14:02"} {
+	for _, want := range []string{`demo ▸ "a\u202e" and 1 more`, `docs ▸ search when . == {"q":"x"}`, "always · 2026-11-30 14:02"} {
 		if out := r.screen(); !strings.Contains(out, want) || strings.Contains(out, "\u202e") {
 			t.Fatalf("no %q in\n%s", want, out)
 		}
