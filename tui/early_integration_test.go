@@ -57,7 +57,9 @@ var ways = map[string]struct {
 func TestEarlyKeysAreTaken(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "looprig")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", bin, "../cmd/looprig").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", bin, "../cmd/looprig")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	seed := uint64(time.Now().UnixNano())

@@ -53,7 +53,9 @@ func build(t *testing.T) string {
 	ctx, cancel := context.WithTimeout(t.Context(), buildWait)
 	defer cancel()
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "looprig"), ".").CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "looprig"), ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return dir

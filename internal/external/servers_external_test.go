@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	looprig = filepath.Join(dir, "looprig")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", looprig, "../../cmd/looprig")
+	build := exec.CommandContext(context.Background(), "go", "build", "-ldflags", "-s -w", "-o", looprig, "../../cmd/looprig")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	code := 1
 	if err := build.Run(); err == nil {

@@ -3,8 +3,12 @@
 package transporttest_test
 
 import (
+	"flag"
+	"fmt"
 	"net/url"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +25,12 @@ import (
 func TestMain(m *testing.M) {
 	if handled, code := stdio.HelperMain(os.Args); handled {
 		os.Exit(code)
+	}
+	// More than there are processors run at once: they wait more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		stdio.CloseHelper()
