@@ -10,8 +10,11 @@ CACHE  := $(CURDIR)/.cache
 BIN    := $(CACHE)/bin
 BINARY := $(CACHE)/looprig
 
-# The binary needs no C: without it, it is static and starts faster.
-BUILD := CGO_ENABLED=0 $(GO) build
+# Nothing here needs C but the race detector. Without it the binary is static and
+# starts faster, and what is compiled for one target is there for all others.
+export CGO_ENABLED := 0
+
+BUILD := $(GO) build
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
@@ -24,6 +27,13 @@ else
 GOTEST := $(GO) test
 GOTEST_DEPS :=
 endif
+
+# What is vetted on its own is not vetted again with the tests.
+NO_VET := -vet=off
+
+# Packages whose tests only start programs that are built without the race detector:
+# it would watch the tests and nothing else. They run in `make test`.
+UNRACED := ./cmd/looprig ./mcpadapter/internal/acceptance
 
 # No package's tests may take longer.
 TEST_TIMEOUT := 3m
@@ -60,7 +70,7 @@ screenshot: $(CACHE)/.gitignore ## draw docs/screenshots from the real binary
 
 .PHONY: test test-integration test-external compatibility examples bench
 test: $(GOTEST_DEPS) ## unit and integration tests
-	$(GOTEST) -timeout $(TEST_TIMEOUT) -tags integration ./...
+	$(GOTEST) $(NO_VET) -timeout $(TEST_TIMEOUT) -tags integration ./...
 
 test-integration: $(GOTEST_DEPS) ## the integration tests alone (and the unit tests of their packages)
 	@dirs=$$(find . -name '*integration*_test.go' -not -path './.cache/*' -exec dirname {} + | sort -u); \
@@ -95,9 +105,9 @@ bench: ## every benchmark, with allocations
 secure: format-check $(GOTEST_DEPS) ## the fast gate before a commit: format, vet, lint, leak guard, secrets, unit tests
 	$(GO) vet ./...
 	@if [ -x $(GOLANGCI) ]; then $(GOLANGCI) run ./...; else echo "lint: skipped: not installed (make lint installs it)"; fi
-	$(GOTEST) -timeout $(TEST_TIMEOUT) ./internal/archtest
-	$(GOTEST) -timeout $(TEST_TIMEOUT) -run 'Secret|Canary|Redact' ./...
-	$(GOTEST) -timeout $(TEST_TIMEOUT) ./...
+	$(GOTEST) $(NO_VET) -timeout $(TEST_TIMEOUT) ./internal/archtest
+	$(GOTEST) $(NO_VET) -timeout $(TEST_TIMEOUT) -run 'Secret|Canary|Redact' ./...
+	$(GOTEST) $(NO_VET) -timeout $(TEST_TIMEOUT) ./...
 
 check: format-check generate-check lint vet vulncheck race fuzz-short ## everything that must hold before a change lands
 
@@ -116,8 +126,13 @@ vet: ## go vet for every system that must compile
 vulncheck: ## govulncheck, where its database can be reached
 	@$(GO) run ./internal/tools/vulncheck
 
-race: $(GOTEST_DEPS) ## unit and integration tests with the race detector
-	LOOPRIG_LIVE_ROUNDS=200 $(GOTEST) -race -timeout $(RACE_TIMEOUT) -tags integration ./...
+race: $(GOTEST_DEPS) ## unit and integration tests with the race detector, which needs a C compiler
+	@set -- $$($(GO) env CC); if ! command -v "$$1" >/dev/null; then \
+		echo "race: left out: the race detector needs a C compiler, and there is no $$1"; exit 0; \
+	fi; \
+	all=$$($(GO) list -tags integration ./...) && unraced=$$($(GO) list -tags integration $(UNRACED)) && \
+	raced=$$(echo "$$all" | grep -vxF "$$unraced") && \
+	CGO_ENABLED=1 LOOPRIG_LIVE_ROUNDS=200 $(GOTEST) -race $(NO_VET) -timeout $(RACE_TIMEOUT) -tags integration $$raced
 
 faults: $(GOTEST_DEPS) ## the whole fault sweeps over the store; takes long
 	LOOPRIG_FAULTS=full $(GOTEST) -timeout 60m -tags integration -run 'Killed|Failing|Longest|Tiny|Eight|Cut|Flipped' ./harness/journal/sqlite
