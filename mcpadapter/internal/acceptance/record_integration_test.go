@@ -24,7 +24,7 @@ var replayed = []string{
 // replay: times, ids of the store, who was there, and what a model reports of
 // itself.
 var passing = []string{
-	"v", "seq", "time", "session", "opened_at", "origin", "by", "answerer", "saved", "usage", "stop",
+	"v", "seq", "time", "session", "opened_at", "origin", "by", "answerer", "saved", "usage", "stop", "state", "grant", "considered",
 	"duration_ms", "gate_ms", "server_ms", "wait_ms",
 }
 

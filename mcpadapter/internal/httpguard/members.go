@@ -157,9 +157,26 @@ func (m *members) result() (id []byte, method string) {
 }
 
 func unquoted(raw []byte) string {
+	if plain(raw) {
+		return string(raw[1 : len(raw)-1])
+	}
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) != nil {
 		return ""
 	}
 	return text
+}
+
+// plain reports whether a string literal spells itself: the usual case, which
+// needs no parser.
+func plain(raw []byte) bool {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return false
+	}
+	for _, c := range raw[1 : len(raw)-1] {
+		if c < ' ' || c >= 0x7f || c == '\\' || c == '"' {
+			return false
+		}
+	}
+	return true
 }

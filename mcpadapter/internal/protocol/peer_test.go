@@ -3,7 +3,10 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -14,7 +17,16 @@ import (
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets more tests run at once than there are processors: they wait for
+// bounds to pass more than they compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 10 * time.Second
 

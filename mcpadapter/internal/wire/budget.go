@@ -10,7 +10,7 @@ const (
 	// freeBytes of a frame are not counted: ordinary frames wait for nobody.
 	freeBytes = 256 << 10
 	// budgetBytes are for everything beyond, in the whole process.
-	budgetBytes = 32 << 20
+	budgetBytes = 24 << 20
 	// budgetWait is how long a frame waits for others to be done.
 	budgetWait = 2 * time.Second
 )

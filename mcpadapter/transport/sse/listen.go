@@ -4,15 +4,22 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
+// yieldEvery is after how many events others may run.
+const yieldEvery = 8
+
 // listen reads the stream to its end.
 func (c *Conn) listen() {
 	defer c.events.Release()
-	for {
+	for n := 1; ; n++ {
+		if n%yieldEvery == 0 {
+			runtime.Gosched() // a flood is no reason for others to wait
+		}
 		event, err := c.events.Next()
 		if err != nil {
 			c.fail(streamEnd(err))

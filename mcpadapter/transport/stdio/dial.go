@@ -87,6 +87,9 @@ func openPipes() (*streams, error) {
 		} else {
 			s.child[i], s.parent[i] = write, read
 		}
+		if i == 1 {
+			shorten(read)
+		}
 		if inode := pipeInode(read); inode != 0 {
 			s.inodes = append(s.inodes, inode)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
@@ -221,7 +222,10 @@ func (f *flight) ended() {
 func (f *flight) events(resp *httpguard.Response) (answered bool, err error) {
 	events := httpguard.NewEvents(resp.Body, f.c.limit)
 	defer events.Release()
-	for {
+	for n := 1; ; n++ {
+		if n%yieldEvery == 0 {
+			runtime.Gosched() // a flood on one stream is no reason for others to wait
+		}
 		ev, err := events.Next()
 		if err != nil {
 			return false, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -119,7 +120,10 @@ func (s *standing) events(resp *httpguard.Response) (wait time.Duration, again b
 	events := httpguard.NewEvents(resp.Body, s.c.limit)
 	defer events.Release()
 	s.retry = 0
-	for {
+	for n := 1; ; n++ {
+		if n%yieldEvery == 0 {
+			runtime.Gosched()
+		}
 		ev, err := events.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && s.c.ctx.Err() == nil {

@@ -1,0 +1,544 @@
+//go:build integration && linux
+
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// faultsVar set to "full" runs the sweeps whole; a number runs so many seeds.
+const faultsVar = "LOOPRIG_FAULTS"
+
+// seeds is how many seeds a sweep has: few in every run, all on demand.
+func seeds(t *testing.T, few, all int) int {
+	t.Helper()
+	switch v := os.Getenv(faultsVar); {
+	case v == "full":
+		return all
+	case v != "":
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatalf("%s=%q is neither full nor a number", faultsVar, v)
+		}
+		return n
+	}
+	return few
+}
+
+// sweepSeed makes the moments of the sweeps of the binary; each seed of a sweep
+// is sweepSeed and its number, so that one can be run again alone.
+const sweepSeed = 20261202
+
+// canary is a secret that no file of a home may ever hold.
+const canary = "canary-4f1d9c2a77e0"
+
+// mutating is a server whose tool counts, and one that kills its parent, looprig,
+// when it receives the n-th call, before it replies.
+func mutating(killAt int) string {
+	rules := ""
+	if killAt > 0 {
+		rules = fmt.Sprintf("  - {tool: write, nth: %d, do: [{killParent: true}, {stall: true}]}\n", killAt)
+	}
+	return `
+catalogs:
+  first:
+    tools:
+      - '{"name":"write","description":"Writes.","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}},"annotations":{"readOnlyHint":false}}'
+rules:
+` + rules + `  - {tool: write, do: [{result: '{"content":[{"type":"text","text":"written"}]}'}]}
+`
+}
+
+// playing is the entry of a server that plays a script file, with the canary in
+// its environment.
+func (w *world) playing(name, script string) string {
+	w.t.Helper()
+	path := w.write(name+"-rules.yaml", script)
+	args, err := json.Marshal([]string{"--script", path, "--log", w.path(name + ".log")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return fmt.Sprintf("%s: {command: %q, args: %s, env: {TOKEN: \"${TOKEN}\"}}", name, w.fake, args)
+}
+
+// writes is a script of n calls that write, each told apart by its argument, by a
+// model and by the operator in turns.
+func writes(server string, from, n int) string {
+	var replies, steps strings.Builder
+	for i := from; i < from+n; i++ {
+		if i%2 == 0 {
+			fmt.Fprintf(&steps, "  - call: {tool: mcp__fx__write, args: {n: %d}}\n", i)
+			continue
+		}
+		fmt.Fprintf(&replies, "  - call: [{tool: mcp__fx__write, args: {n: %d}}]\n  - say: done\n", i)
+		fmt.Fprintf(&steps, "  - user: write %d\n", i)
+	}
+	text := "version: 1\nservers: {" + server + "}\nmodel: scripted\n"
+	if replies.Len() > 0 {
+		text += "replies:\n" + replies.String()
+	}
+	return text + "allow: [\"mcp:fx:*\"]\nsteps:\n" + steps.String()
+}
+
+// received are the digests of the arguments of the calls that a server received,
+// with how often.
+func (w *world) received(name string) map[string]int {
+	w.t.Helper()
+	out := map[string]int{}
+	for _, e := range w.log(name).Calls("") {
+		var p struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if err := json.Unmarshal(e.Params, &p); err != nil {
+			w.t.Fatal(err)
+		}
+		sum := sha256.Sum256(p.Arguments)
+		out["mcp:"+name+":"+p.Name+" sha256:"+hex.EncodeToString(sum[:])]++
+	}
+	return out
+}
+
+// invariants holds a home, in which a process was ended by force and whatever else
+// happened, to the seven: what was printed is a beginning of the journal (1, 2),
+// each call that was received has its intent (3), and was received once (4),
+// numbers are without a gap (5), the ledger verifies and the home takes more (6),
+// and no file has the secret (7). The journal belongs to the session whose output
+// printed is.
+func (w *world) invariants(printed []byte) {
+	w.t.Helper()
+	w.verify()
+	intents := map[string]int{}
+	for _, e := range w.ledger() {
+		if e.Kind == "intent" {
+			intents[e.Tool+" "+e.ArgsDigest]++
+		}
+	}
+	for key, n := range w.received("fx") {
+		if intents[key] != n || n != 1 {
+			w.t.Errorf("%s was received %d times and has %d intents", key, n, intents[key])
+		}
+	}
+	printed = printed[:bytes.LastIndexByte(printed, '\n')+1]
+	for _, session := range w.sessions() {
+		journal := w.journal(session)
+		if bytes.Contains(printed, []byte(session)) && !bytes.HasPrefix(journal, printed) {
+			w.t.Errorf("what was printed is not the journal's beginning:\n%s\n---\n%s", printed, journal)
+		}
+		for i, line := range bytes.Split(bytes.TrimSpace(journal), []byte("\n")) {
+			var e event
+			if err := json.Unmarshal(line, &e); err != nil || e.Seq != uint64(i+1) {
+				w.t.Fatalf("line %d of session %s: %v: %s", i+1, session, err, line)
+			}
+		}
+	}
+	w.noCanary()
+}
+
+// noCanary looks through every file of the home.
+func (w *world) noCanary() {
+	w.t.Helper()
+	root, err := os.OpenRoot(w.home)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	entries, err := os.ReadDir(w.home)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		if b, err := root.ReadFile(e.Name()); err == nil && bytes.Contains(b, []byte(canary)) {
+			w.t.Errorf("%s has the secret", e.Name())
+		}
+	}
+}
+
+// with is looprig with the secret in its environment.
+func (w *world) secretly(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := w.command(ctx, args...)
+	cmd.Env = append(cmd.Env, "TOKEN="+canary)
+	return cmd
+}
+
+// collect runs a command to its end, however that comes about.
+func (w *world) collect(cmd *exec.Cmd) *run {
+	w.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		w.t.Fatal(err)
+	}
+	return &run{t: w.t, code: cmd.ProcessState.ExitCode(), stdout: stdout.Bytes(), stderr: stderr.Bytes()}
+}
+
+// goOn continues the last session with calls that nobody has made yet, and holds
+// it to say of at most one call that its outcome is not known, and to send none
+// again.
+func (w *world) goOn(server string, from int) restoredEvent {
+	w.t.Helper()
+	before := w.received("fx")
+	ctx, cancel := context.WithTimeout(context.Background(), runWait)
+	defer cancel()
+	path := w.write("more.yaml", writes(server, from, 1))
+	r := w.collect(w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--continue", "--script", path))
+	r.parse()
+	r.want(0)
+	after := w.received("fx")
+	for key, n := range before {
+		if after[key] != n {
+			w.t.Errorf("%s was sent again", key)
+		}
+	}
+	if len(after) != len(before)+1 {
+		w.t.Errorf("%d calls were received before, %d after one more", len(before), len(after))
+	}
+	return r.restored()
+}
+
+// TestSweepKilledAtAnyTime kills the binary at random moments of a run, from its
+// start to its end, and goes on with what is left.
+func TestSweepKilledAtAnyTime(t *testing.T) {
+	t.Parallel()
+	n := seeds(t, 6, 1000)
+	slots := make(chan struct{}, 4)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	counts := map[string]int{}
+	began := time.Now()
+	for i := range n {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				what := killedOnce(t, rand.New(rand.NewPCG(sweepSeed, uint64(i))))
+				mu.Lock()
+				defer mu.Unlock()
+				counts[what]++
+			})
+		})
+	}
+	wg.Wait()
+	t.Logf("%d kills from seed %d in %s: %v", n, sweepSeed, time.Since(began).Round(time.Second), counts)
+}
+
+// sweepSteps is how many calls a run of the sweep has.
+const sweepSteps = 24
+
+// killedOnce kills one run and says when that was.
+func killedOnce(t *testing.T, random *rand.Rand) string {
+	t.Helper()
+	w := newWorld(t)
+	server := w.playing("fx", mutating(0))
+	path := w.write("sweep.yaml", writes(server, 0, sweepSteps))
+	ctx, cancel := context.WithTimeout(context.Background(), runWait)
+	defer cancel()
+	cmd := w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", path)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Half of the kills come by the clock, which meets the start and the end too;
+	// half after so many calls, which meets the work on a machine of any speed.
+	calls, later := random.IntN(sweepSteps), time.Duration(random.IntN(15_000))*time.Microsecond
+	if random.IntN(2) == 0 {
+		calls, later = 0, time.Duration(random.IntN(1200))*time.Millisecond
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	over := func() bool { return len(ended) > 0 }
+	if calls > 0 {
+		w.await("the moment", runWait, func() bool { return over() || len(w.log("fx").Calls("")) >= calls })
+	}
+	time.Sleep(later) // the random moment itself, not a synchronisation
+	_ = cmd.Process.Kill()
+	<-ended
+	w.gone("fx", killWait)
+	what := "killed in the work"
+	switch sessions := w.trySessions(); {
+	case cmd.ProcessState.ExitCode() == 0:
+		what = "ended before the kill"
+	case len(sessions) == 0:
+		return "killed before there was a session"
+	case len(w.received("fx")) == 0:
+		what = "killed before the first call"
+	}
+	w.invariants(stdout.Bytes())
+	e := w.goOn(server, sweepSteps)
+	if len(e.Indeterminate) > 1 || e.Unfinished != (cmd.ProcessState.ExitCode() != 0) {
+		t.Errorf("%+v after exit %d", e, cmd.ProcessState.ExitCode())
+	}
+	if len(e.Indeterminate) == 1 {
+		what += ", inside a call"
+	}
+	w.invariants(nil)
+	w.sound(w.sessions()[0])
+	return what
+}
+
+// trySessions lists the sessions of a home that may have no database yet.
+func (w *world) trySessions() []string {
+	w.t.Helper()
+	if _, err := os.Stat(w.home + "/looprig.db"); err != nil {
+		return nil
+	}
+	return w.sessions()
+}
+
+// A server that kills looprig when it receives the n-th call, before it replies:
+// ids are matched one to one, exactly one call is indeterminate, and nothing is
+// sent again.
+func TestSweepServerKillsItsClient(t *testing.T) {
+	t.Parallel()
+	n := seeds(t, 3, sweepSteps)
+	for i := range min(n, sweepSteps) {
+		at := 1 + i*sweepSteps/min(n, sweepSteps)
+		t.Run(strconv.Itoa(at), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			server := w.playing("fx", mutating(at))
+			ctx, cancel := context.WithTimeout(context.Background(), runWait)
+			defer cancel()
+			path := w.write("sweep.yaml", writes(server, 0, sweepSteps))
+			r := w.collect(w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", path))
+			if r.code != -1 {
+				t.Fatalf("it ended by itself with %d: %s", r.code, r.stderr)
+			}
+			w.gone("fx", killWait)
+			if got := len(w.received("fx")); got != at {
+				t.Fatalf("%d calls were received, not %d", got, at)
+			}
+			w.invariants(r.stdout)
+			rep := w.verify()
+			if rep.Intents != at || rep.Outcomes != at-1 || rep.OpenTotal != 1 {
+				t.Errorf("%+v", rep)
+			}
+			want := "c" + strconv.Itoa(at)
+			e := w.goOn(w.playing("fx", mutating(0)), sweepSteps)
+			if !slices.Equal(e.Indeterminate, []string{want}) || !e.Unfinished {
+				t.Errorf("%+v, not %s", e, want)
+			}
+			w.invariants(nil)
+			session := w.sessions()[0]
+			w.sound(session)
+			shown := w.run("sessions", "show", session).want(0)
+			if !bytes.Contains(shown.stdout, []byte(want+" mcp:fx:write indeterminate")) {
+				t.Errorf("nobody sees it:\n%s", shown.stdout)
+			}
+		})
+	}
+}
+
+// A mutating tool whose server dies inside the call: model and person see that its
+// outcome is not known, now and after a resume, and it was received once.
+func TestSweepServerDiesInACall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dying := strings.Replace(mutating(1), "{killParent: true}, {stall: true}", "{exit: 3}", 1)
+	b := newBrain(t, func(a asked) thought {
+		switch {
+		case strings.Contains(a.body, "what happened"):
+			return thought{text: fmt.Sprintf("seen: %t", strings.Contains(a.body, "indeterminate"))}
+		case len(a.results()) > 0:
+			return thought{text: fmt.Sprintf("at once: %t", strings.Contains(a.results()["u1"], "indeterminate"))}
+		}
+		return thought{calls: []toolUse{{id: "u1", name: "mcp__fx__write", args: `{"n":1}`}}}
+	})
+	w.seed("config.yaml", b.config())
+	ctx, cancel := context.WithTimeout(context.Background(), runWait)
+	defer cancel()
+	text := "version: 1\nservers: {" + w.playing("fx", dying) + "}\nmodel: brain\nallow: [\"mcp:fx:*\"]\nsteps:\n  - user: %s\n    expect: ['.text == \"%s\"']\n"
+	first := w.write("first.yaml", fmt.Sprintf(text, "write", "at once: true"))
+	r := w.collect(w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", first))
+	r.parse()
+	r.want(0)
+	then := w.write("then.yaml", fmt.Sprintf(text, "what happened", "seen: true"))
+	r = w.collect(w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--continue", "--script", then))
+	r.parse()
+	r.want(0)
+	if n := len(w.log("fx").Calls("write")); n != 1 {
+		t.Errorf("it was received %d times", n)
+	}
+	shown := w.run("sessions", "show", w.sessions()[0]).want(0)
+	if !bytes.Contains(shown.stdout, []byte("c1 mcp:fx:write indeterminate")) {
+		t.Errorf("nobody sees it:\n%s", shown.stdout)
+	}
+	w.invariants(nil)
+}
+
+// The files of the home may not grow past a limit: what is in it stays sound, the
+// run ends with a failure that is no success, and no call is made without its
+// intent.
+func TestSweepLongestFile(t *testing.T) {
+	t.Parallel()
+	n := seeds(t, 4, 40)
+	slots := make(chan struct{}, 2)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				w := newWorld(t)
+				server := w.playing("fx", mutating(0))
+				// The home is made first, so that the limit meets the work.
+				w.run("call", "demo", "add", "--arg", "a=1", "--arg", "b=2").want(0)
+				st, err := os.Stat(w.home + "/looprig.db")
+				if err != nil {
+					t.Fatal(err)
+				}
+				limit := st.Size() + int64(i+1)*int64(400<<10/n)
+				path := w.write("sweep.yaml", writes(server, 0, sweepSteps))
+				ctx, cancel := context.WithTimeout(context.Background(), runWait)
+				defer cancel()
+				cmd := w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", path)
+				cmd.Args = append([]string{"prlimit", "--fsize=" + strconv.FormatInt(limit, 10)}, append([]string{w.looprig}, cmd.Args[1:]...)...)
+				if cmd.Path, err = exec.LookPath("prlimit"); err != nil {
+					t.Skip("there is no prlimit")
+				}
+				r := w.collect(cmd)
+				if ctx.Err() != nil {
+					t.Fatal("it did not end")
+				}
+				w.gone("fx", killWait)
+				t.Logf("a limit of %d bytes: exit %d, %d calls", limit, r.code, len(w.received("fx")))
+				if r.code == 0 && len(w.received("fx")) != sweepSteps {
+					t.Error("a run that did not do its work says that it did")
+				}
+				w.invariants(r.stdout)
+				w.goOn(server, sweepSteps)
+				w.invariants(nil)
+			})
+		})
+	}
+	wg.Wait()
+}
+
+// Eight processes work in one home at the same time, one of which is killed again
+// and again: each session is whole, and the ledger has one order.
+func TestSweepEightProcesses(t *testing.T) {
+	t.Parallel()
+	rounds := seeds(t, 1, 40)
+	for round := range rounds {
+		random := rand.New(rand.NewPCG(sweepSeed+1, uint64(round)))
+		w := newWorld(t)
+		w.run("call", "demo", "add", "--arg", "a=1", "--arg", "b=2").want(0)
+		var wg sync.WaitGroup
+		outs := make([]*run, 8)
+		for i := range outs {
+			name := "fx" // each has a log of its own, and arguments of its own
+			own := *w
+			own.dir = w.path("p" + strconv.Itoa(i))
+			if err := os.Mkdir(own.dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			server := own.playing(name, mutating(0))
+			path := own.write("sweep.yaml", writes(server, 1000*(i+1), 8))
+			killed, after := i == 7, time.Duration(300+random.IntN(600))*time.Millisecond
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), runWait)
+				defer cancel()
+				if killed {
+					kill, stop := context.WithTimeout(ctx, after)
+					defer stop()
+					ctx = kill
+				}
+				outs[i] = own.collect(own.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", path))
+			})
+		}
+		wg.Wait()
+		rep := w.verify()
+		done, received := 0, map[string]int{}
+		for i, r := range outs {
+			own := *w
+			own.dir = w.path("p" + strconv.Itoa(i))
+			own.gone("fx", killWait)
+			if i < 7 {
+				r.parse()
+				r.want(0)
+				session := r.events[0].Session
+				if !bytes.Equal(own.journal(session), r.stdout) {
+					t.Errorf("the journal of session %s differs from what it printed", session)
+				}
+			}
+			for key, n := range own.received("fx") {
+				received[key] += n
+				done += n
+			}
+		}
+		intents := map[string]int{}
+		for _, e := range w.ledger() {
+			if e.Kind == "intent" && strings.HasPrefix(e.Tool, "mcp:fx:") {
+				intents[e.Tool+" "+e.ArgsDigest]++
+			}
+		}
+		for key, n := range received {
+			if intents[key] != n {
+				t.Errorf("%s was received %d times and has %d intents", key, n, intents[key])
+			}
+		}
+		if rep.Intents < done+1 || rep.Intents > done+2 || len(received) < 7*8 {
+			t.Errorf("%d calls were received, the ledger has %+v", done, rep)
+		}
+		w.noCanary()
+	}
+}
+
+// A disk that is full: a small file system in memory under the home, where the
+// machine lets a test mount one.
+func TestSweepFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.Mkdir(w.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", w.home, "tmpfs", 0, "size=640k,mode=700"); err != nil {
+		t.Skipf("nothing can be mounted here: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(w.home, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	server := w.playing("fx", mutating(0))
+	path := w.write("sweep.yaml", writes(server, 0, 200))
+	ctx, cancel := context.WithTimeout(context.Background(), runWait)
+	defer cancel()
+	r := w.collect(w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", path))
+	w.gone("fx", killWait)
+	got := len(w.received("fx"))
+	t.Logf("exit %d after %d calls: %s", r.code, got, r.stderr)
+	if r.code != 1 || got == 0 || got == 200 {
+		t.Errorf("exit %d after %d calls", r.code, got)
+	}
+	// More room, and the home goes on.
+	if err := unix.Mount("", w.home, "", unix.MS_REMOUNT, "size=8m"); err != nil {
+		t.Fatal(err)
+	}
+	w.invariants(r.stdout)
+	w.goOn(server, 200)
+	w.invariants(nil)
+}
