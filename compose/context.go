@@ -107,20 +107,19 @@ func (t terminalContext) Models(ctx context.Context) ([]tui.ModelChoice, error) 
 	}
 	now := t.loop().Model
 	out := []tui.ModelChoice{{Name: operator.Name, Note: "you choose the calls", Current: now == operator.Name}}
-	for _, p := range t.app.conf.Providers {
-		if p.Model != "" {
-			out = append(out, tui.ModelChoice{Name: p.Name, Note: p.Model, Current: p.Name == now})
-		}
-	}
 	for _, e := range list.Endpoints {
 		if !e.Reachable {
-			out = append(out, tui.ModelChoice{Name: e.Name, Disabled: e.Reason})
+			out = append(out, tui.ModelChoice{Name: e.Name, Disabled: e.Reason, Current: e.Name == now})
 			continue
 		}
+		entry, _ := t.app.models.providerOf(e.Name)
 		for i, m := range e.Models {
 			name := e.Name + "/" + m.ID
+			if m.ID == entry.Model {
+				name = e.Name // what the configuration calls it
+			}
 			out = append(out, tui.ModelChoice{
-				Name: name, Note: fmt.Sprintf("context %s (%s)", tokensText(e.Contexts[i].Tokens), e.Contexts[i].Source), Current: name == now,
+				Name: name, Note: m.ID + " · " + contextNote(e.Contexts[i]), Current: name == now,
 			})
 		}
 	}
@@ -171,10 +170,14 @@ func (m *models) windowNamed(name string) int {
 	return c.Info().ContextTokens
 }
 
-// tokensText is a number of tokens for people.
-func tokensText(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
+// contextNote is the size of a context in few words.
+func contextNote(c ContextSize) string {
+	n := fmt.Sprint(c.Tokens)
+	if c.Tokens >= 1000 {
+		n = fmt.Sprintf("%dk", c.Tokens/1000)
 	}
-	return fmt.Sprintf("%dk", n/1000)
+	if c.Source == windowAssumed {
+		return n + " assumed"
+	}
+	return n
 }

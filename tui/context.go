@@ -110,7 +110,7 @@ func (m *model) contextDone(msg tea.Msg) {
 		m.toast.text = ""
 		switch {
 		case msg.err != nil:
-			m.tr.Note(m.now, "", transcript.Bad, "the model stays "+m.modelName()+": "+string(safetext.ToLine(msg.err.Error())))
+			m.tr.Note(m.now, "", transcript.Bad, "the model stays "+m.modelName()+": "+string(safetext.ToLine(msg.err.Error()))+" (/model lists what there is)")
 		case msg.queued:
 			m.say(string(safetext.ToLine(msg.display)) + " takes over when the running turn has ended")
 		}
@@ -151,11 +151,11 @@ func (m *model) contextEvent(e event.Event) {
 	case *event.ModelChanged:
 		m.tr.Note(e.Time, e.Loop, transcript.Info, fmt.Sprintf("the model is %s from here on; it was %s", safetext.ToLine(e.To), safetext.ToLine(e.From)))
 	case *event.HistoryCompacted:
-		level, text := transcript.Info, fmt.Sprintf("%d older messages were summarised for the model: %s → %s tokens",
-			e.Replaced, status.Tokens(e.Before), status.Tokens(e.After))
+		level, text := transcript.Info, fmt.Sprintf("%s summarised for the model: %s → %s tokens",
+			counted(e.Replaced, "older message"), status.Tokens(e.Before), status.Tokens(e.After))
 		if e.Summary == "" {
 			level = transcript.Warn
-			text = fmt.Sprintf("%d older messages were left out of what the model is given, without a summary: %s", e.Replaced, safetext.ToLine(e.Reason))
+			text = fmt.Sprintf("%s left out of what the model is given, without a summary: %s", counted(e.Replaced, "older message"), safetext.ToLine(e.Reason))
 		}
 		m.tr.Note(e.Time, e.Loop, level, text)
 	}
@@ -185,10 +185,17 @@ func (m *model) usageLines(w int) []string {
 	for _, u := range used {
 		out = append(out,
 			cells.Cut("  "+m.th.Bold.Render(string(safetext.ToLineN(u.Model, 64))), w),
-			cells.Cut(fmt.Sprintf("    %d messages · %s", u.Messages, tokensUsed(u.Usage)), w),
+			cells.Cut(fmt.Sprintf("    %s · %s", counted(u.Messages, "message"), tokensUsed(u.Usage)), w),
 			cells.Cut("    "+costUsed(u.Usage), w))
 	}
-	return append(out, "", cells.Cut(m.th.Muted.Render("  "+usageSum(used)), w))
+	return append(out, "", cells.Cut(m.th.Muted.Render("  "+usageSum(used, 1, "and some without a price")), w))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // tokensUsed is a usage's tokens for people.
@@ -214,8 +221,9 @@ func costUsed(u event.Usage) string {
 // money is an amount of millionths; `model` is the root's own name here.
 func money(micro int64) string { return price.Micro(micro).String() }
 
-// usageSum is all of it in one line: tokens, then money by currency.
-func usageSum(used []event.ModelUsage) string {
+// usageSum is all of it in one line: tokens, then money by currency, in whole
+// parts of a step.
+func usageSum(used []event.ModelUsage, step int64, rest string) string {
 	tokens, unpriced := 0, false
 	var order []string
 	cost := map[string]int64{}
@@ -232,13 +240,16 @@ func usageSum(used []event.ModelUsage) string {
 	}
 	parts := []string{status.Tokens(tokens) + " tok"}
 	for _, c := range order {
-		parts = append(parts, money(cost[c])+" "+string(safetext.Ident(c)))
+		parts = append(parts, money((cost[c]+step/2)/step*step)+" "+string(safetext.Ident(c)))
 	}
 	if unpriced && len(order) > 0 {
-		parts = append(parts, "and some without a price")
+		parts = append(parts, rest)
 	}
 	return strings.Join(parts, " · ")
 }
+
+// headerStep is how exact money is in the header: a ten-thousandth.
+const headerStep = 100
 
 // usageLine is what the header says of the session's usage, "" for nothing.
 func (m *model) usageLine() string {
@@ -249,5 +260,5 @@ func (m *model) usageLine() string {
 	if len(used) == 0 {
 		return ""
 	}
-	return usageSum(used)
+	return usageSum(used, headerStep, "+")
 }
