@@ -65,10 +65,15 @@ func runScenario(t *testing.T, bin string, args []string, e expectation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
+	// Long for what answers, on a busy machine too, and brief for what never does.
+	probe, whole := 5*time.Second, 20*time.Second
+	if e.connect == protocol.ClassTimeout {
+		probe, whole = time.Second, 2*time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), whole)
 	defer cancel()
 	s, err := protocol.Connect(ctx, protocol.Options{
-		Dialer: dialer, ClientVersion: "test", ProbeTimeout: time.Second,
+		Dialer: dialer, ClientVersion: "test", ProbeTimeout: probe,
 		Wire: wire.Options{FrameBytes: 1 << 20, NoiseLines: 100, CloseGrace: 100 * time.Millisecond},
 		Handlers: protocol.Handlers{
 			Elicit: func(context.Context, protocol.ElicitRequest) (protocol.ElicitResult, error) {
