@@ -42,6 +42,12 @@ type Rule struct {
 	Stage gate.SamplingStage
 	Text  string
 	Reply string
+	// Choose are the words of the choices that answer a model's question; Text is
+	// its answer where it has none.
+	Choose []string
+	// When and Cover narrow and widen what a permission grants.
+	When  string
+	Cover gate.Cover
 	// Times bounds how often the rule answers; 0 means always. The two stages of
 	// one request for the model are one time.
 	Times int
@@ -130,7 +136,7 @@ func Read(r *doc.Reader, items []*doc.Node, path string) []Rule {
 	return out
 }
 
-var kinds = []gate.Kind{gate.KindPermission, gate.KindForm, gate.KindConfirm, gate.KindOpenURL, gate.KindUntrustedServer, gate.KindSampling}
+var kinds = []gate.Kind{gate.KindPermission, gate.KindForm, gate.KindConfirm, gate.KindOpenURL, gate.KindUntrustedServer, gate.KindSampling, gate.KindAskUser}
 
 func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
 	names := make([]string, len(kinds))
@@ -156,24 +162,40 @@ func read(r *doc.Reader, o *doc.Obj, pos doc.Pos) Rule {
 		}
 	}
 	a.readAction(o)
+	a.readGrant(o)
 	a.readSampling(o)
+	a.readQuestion(o)
 	a.checkConditions(o)
 	o.Done()
 	return a
 }
 
-// conditions that only one kind of gate can meet: on another they would never
+// conditions that only some kinds of gate can meet: on another they would never
 // match, which looks like an answer and is none.
-var conditions = map[string]gate.Kind{
-	"tool": gate.KindPermission, "host": gate.KindOpenURL, "fingerprint": gate.KindUntrustedServer, "reason": gate.KindPermission,
-	"stage": gate.KindSampling, "text": gate.KindSampling, "reply": gate.KindSampling,
+var conditions = map[string][]gate.Kind{
+	"tool": {gate.KindPermission}, "host": {gate.KindOpenURL}, "fingerprint": {gate.KindUntrustedServer}, "reason": {gate.KindPermission},
+	"when": {gate.KindPermission}, "cover": {gate.KindPermission}, "stage": {gate.KindSampling}, "text": {gate.KindSampling, gate.KindAskUser},
+	"reply": {gate.KindSampling}, "choose": {gate.KindAskUser},
 }
 
 func (a *Rule) checkConditions(o *doc.Obj) {
 	for _, key := range slices.Sorted(maps.Keys(conditions)) {
-		if k := conditions[key]; o.Has(key) && a.Gate != "" && a.Gate != k {
-			o.Fail(key, "%s belongs to a %s gate; this answers a %s gate", key, k, a.Gate)
+		if k := conditions[key]; o.Has(key) && a.Gate != "" && !slices.Contains(k, a.Gate) {
+			o.Fail(key, "%s belongs to a %s gate; this answers a %s gate", key, k[0], a.Gate)
 		}
+	}
+}
+
+// readGrant takes what bounds the grant of a permission.
+func (a *Rule) readGrant(o *doc.Obj) {
+	a.When = o.String("when", "")
+	a.Cover = gate.Cover(o.OneOf("cover", "", string(gate.CoverReadOnly)))
+	switch {
+	case a.Gate != gate.KindPermission:
+	case a.When != "" && a.Action != gate.ActionSession && a.Action != gate.ActionAlways:
+		o.Fail("when", "when narrows an answer session or always")
+	case a.Cover != "" && (a.Action != gate.ActionSession || a.When != ""):
+		o.Fail("cover", "cover widens an answer session that has no when")
 	}
 }
 
@@ -193,6 +215,9 @@ func (a *Rule) readAction(o *doc.Obj) {
 		}
 	}
 	word := o.String("answer", "")
+	if word == "" && a.Gate == gate.KindAskUser && (o.Has("text") || o.Has("choose")) {
+		word = string(gate.ActionAnswer)
+	}
 	switch {
 	case a.Action != "":
 	case word == "":
@@ -219,10 +244,14 @@ func normalise(k gate.Kind, word string) gate.Action {
 	case k == gate.KindForm && word == "accept":
 		return gate.ActionSubmit
 	case word == "refuse" && k != gate.KindUntrustedServer:
-		if k == gate.KindPermission {
+		switch k {
+		case gate.KindPermission:
 			return gate.ActionDeny
+		case gate.KindAskUser:
+			return gate.ActionDismiss
+		default:
+			return gate.ActionDecline
 		}
-		return gate.ActionDecline
 	}
 	return gate.Action(word)
 }
@@ -252,7 +281,10 @@ func (s *Set) Answer(_ context.Context, env gate.Envelope) (gate.Response, bool)
 	}
 	r.used++
 	resp := s.response(r.Action)
-	resp.Reason = r.Reason
+	resp.Reason, resp.When, resp.Cover = r.Reason, r.When, r.Cover
+	if env.Kind == gate.KindAskUser {
+		return s.question(env, r, resp)
+	}
 	switch r.Action {
 	case gate.ActionSubmit:
 		return s.submit(env, r, resp)
@@ -270,10 +302,14 @@ func (s *Set) response(a gate.Action) gate.Response {
 }
 
 func (s *Set) byDefault(env gate.Envelope) (gate.Response, bool) {
-	if s.fallback == "" || !slices.Contains(gate.Actions(env.Kind), s.fallback) {
+	action := s.fallback
+	if action != "" && env.Kind == gate.KindAskUser {
+		action = gate.ActionDismiss
+	}
+	if action == "" || !slices.Contains(gate.Actions(env.Kind), action) {
 		return gate.Response{}, false
 	}
-	return s.response(s.fallback), true
+	return s.response(action), true
 }
 
 // answerBatch gives every call of a step its own choice; one that no rule
@@ -282,25 +318,40 @@ func (s *Set) answerBatch(env gate.Envelope) (gate.Response, bool) {
 	resp := s.response(gate.ActionDeny)
 	resp.Calls = map[string]gate.Action{}
 	unmatched, denied := 0, 0
+	var bounded *Rule
 	for i := range env.Prompt.Calls {
 		c := &env.Prompt.Calls[i]
-		if r := s.match(env, c); r != nil {
-			r.used++
-			resp.Calls[c.Call] = r.Action
-			if r.Reason != "" {
-				resp.Reason = r.Reason
-			}
-			if r.Action == gate.ActionDeny {
-				denied++
-			}
-		} else {
+		r := s.match(env, c)
+		if r == nil {
 			unmatched++
+			continue
 		}
+		r.used++
+		resp.Calls[c.Call] = r.Action
+		resp.Reason = firstOf(r.Reason, resp.Reason)
+		if r.Action == gate.ActionDeny {
+			denied++
+		}
+		if r.When != "" || r.Cover != "" {
+			bounded = r
+		}
+	}
+	if bounded != nil {
+		// A response has one bound for all that it grants.
+		s.misfits = append(s.misfits, Misfit{Gate: env.ID, Rule: bounded.place(), Reason: "when and cover cannot bound a grant that is asked for together with other calls"})
+		return gate.Response{}, false
 	}
 	if unmatched > 0 && denied == 0 {
 		resp.Reason = "no answer matches this call, or none is left"
 	}
 	return resp, len(resp.Calls) > 0
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 func firstCall(env gate.Envelope) *gate.CallPrompt {

@@ -69,7 +69,7 @@ func (r *Recorder) reconfigured(e *event.BindingReconfigured) {
 		r.note("server %s was added and kept in mcp.json: run the script in a home that does not have it yet", ident(e.Binding))
 	}
 	r.changes[e.Binding] = c
-	r.items = append(r.items, item{change: c})
+	r.items = append(r.items, item{change: c, waits: r.waits()})
 }
 
 // changeStep renders a reconfiguration, "" where it cannot be done again.

@@ -126,8 +126,29 @@ func (r *Recorder) answer(q *question, scripted bool) []answer {
 		return r.sampled(q, scripted)
 	case gate.KindUntrustedServer:
 		return []answer{r.trusted(q)}
+	case gate.KindAskUser:
+		return []answer{told(q)}
 	}
 	return r.further(q)
+}
+
+// told is the answer to a question of the model.
+func told(q *question) answer {
+	resp := q.resolved.Response
+	text := "answer: dismiss"
+	if resp.Action == gate.ActionAnswer {
+		text = "text: " + quote(resp.Text)
+		if choices := q.env.Prompt.Choices; len(choices) > 0 {
+			var words []string
+			for _, i := range resp.Chosen {
+				if i >= 0 && i < len(choices) {
+					words = append(words, quote(choices[i]))
+				}
+			}
+			text = "choose: [" + strings.Join(words, ", ") + "]"
+		}
+	}
+	return answer{kind: q.kind(), text: "{gate: ask_user, " + text + ", times: 1}"}
 }
 
 // unanswered is what the script has for a question that closed by itself.
@@ -147,6 +168,8 @@ func (r *Recorder) unanswered(q *question) []answer {
 			out = append(out, answer{kind: q.kind(), key: p, closed: "{gate: permission, tool: " + p + ", answer: deny, times: 1}"})
 		}
 		return out
+	case gate.KindAskUser:
+		return []answer{{kind: q.kind(), closed: "{gate: ask_user, answer: dismiss, times: 1}"}}
 	case gate.KindForm, gate.KindConfirm, gate.KindOpenURL:
 		a := r.elicited(q, gate.ActionDecline, false)
 		a.closed, a.text = a.text, ""
@@ -167,7 +190,17 @@ func (r *Recorder) permission(q *question) []answer {
 			r.note("%s was allowed for good; the script allows it for its session", ident(c.Tool))
 			action = gate.ActionSession
 		}
+		if resp.When+string(resp.Cover) != "" && len(q.env.Prompt.Calls) > 1 && action == gate.ActionSession {
+			r.note("%s was allowed within bounds, together with other calls; the script allows it once", ident(c.Tool))
+			action = gate.ActionOnce
+		}
 		text := "{gate: permission, tool: " + p + ", answer: " + string(action)
+		if action == gate.ActionSession && resp.When != "" {
+			text += ", when: " + quote(resp.When)
+		}
+		if action == gate.ActionSession && resp.Cover != "" {
+			text += ", cover: " + string(resp.Cover)
+		}
 		if action == gate.ActionDeny && resp.Reason != "" {
 			text += ", reason: " + quote(resp.Reason)
 		}
@@ -215,8 +248,7 @@ func trustedAnswer(binding, fingerprint, action string) string {
 	return "{gate: untrusted_server, binding: " + name(binding) + ", fingerprint: " + quote(fingerprint) + ", answer: " + action + "}"
 }
 
-// further is what the kinds of question answer that this package knows by what
-// they have in common: an action and a text.
+// further says that a kind of question is not known here.
 func (r *Recorder) further(q *question) []answer {
 	r.note("a question of the kind %s was answered, which the script does not do", ident(string(q.kind())))
 	return nil
