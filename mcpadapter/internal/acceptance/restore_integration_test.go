@@ -267,7 +267,7 @@ func TestResumeUnderAnotherConfiguration(t *testing.T) {
 	if len(refused.stdout) > 0 || len(w.log("fx")) != received {
 		t.Error("something was started")
 	}
-	for _, part := range []string{"bindings.fx (warn): was sha256:", "bindings.fx.trust (break): added", "policy (break): was sha256:", "--accept-drift", `"config_drift"`} {
+	for _, part := range []string{"bindings.fx (warn): was hmac-sha256:", "bindings.fx.trust (break): added", "policy (break): was sha256:", "--accept-drift", `"config_drift"`} {
 		if !bytes.Contains(refused.stderr, []byte(part)) {
 			t.Errorf("no %q in %s", part, refused.stderr)
 		}
