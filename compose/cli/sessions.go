@@ -120,7 +120,7 @@ func (c *CLI) SessionsShow(ctx context.Context, prefix string, coverage bool) er
 				return err
 			}
 		}
-		return nil
+		return c.showUsage(ctx, store, meta)
 	})
 }
 
@@ -134,8 +134,9 @@ func (c *CLI) showCoverage(ctx context.Context, store *sqlite.Store, meta journa
 		return c.jsonLine(struct {
 			Session string `json:"session"`
 			event.Coverage
-			Open []string `json:"open,omitempty"`
-		}{meta.Session, k, open})
+			Open  []string           `json:"open,omitempty"`
+			Usage []event.ModelUsage `json:"usage,omitempty"`
+		}{meta.Session, k, open, past.Usage()})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "session %s  %s  %d turns\n", safetext.Ident(meta.Session), stateOf(meta), meta.Turns)
@@ -151,7 +152,7 @@ func (c *CLI) showCoverage(ctx context.Context, store *sqlite.Store, meta journa
 	for _, call := range open {
 		fmt.Fprintf(&b, "outcome unknown: %s\n", safetext.Ident(call))
 	}
-	return c.printf("%s", b.String())
+	return c.printf("%s%s", b.String(), usageText(past.Usage()))
 }
 
 func (c *CLI) printRecord(rec journal.Record) error {

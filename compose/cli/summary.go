@@ -20,6 +20,9 @@ func summary(e event.Event) string {
 	case *event.ConfigDrift:
 		return fmt.Sprintf("%s by %s: %d fields", v.Decision, v.By, len(v.Fields))
 	case *event.HistoryCompacted:
+		if v.Summary == "" {
+			return fmt.Sprintf("%d messages left out, %d kept, %d → %d tokens: %s", v.Replaced, v.Kept, v.Before, v.After, v.Reason)
+		}
 		return fmt.Sprintf("%d messages replaced, %d kept, %d → %d tokens", v.Replaced, v.Kept, v.Before, v.After)
 	case *event.ModelChanged:
 		return v.From + " → " + v.To + " by " + v.By
