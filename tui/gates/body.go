@@ -12,6 +12,7 @@ import (
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/tui/cells"
+	"github.com/looprig/looprig/tui/keymap"
 	"github.com/looprig/looprig/tui/theme"
 	"github.com/looprig/looprig/tui/transcript"
 )
@@ -139,6 +140,14 @@ func (g *Gate) call(i int, c gate.CallPrompt, w int) []string {
 	out = append(out, pair(th, "recorded", "arguments "+string(safetext.Ident(c.ArgsDigest))+", tool "+string(safetext.Ident(c.ToolDigest)), 8, w)...)
 	if c.Rule != "" {
 		out = append(out, pair(th, "rule", string(safetext.ToLine(c.Rule)), 8, w)...)
+	}
+	if len(c.ReadOnly) > 0 {
+		names := make([]string, len(c.ReadOnly))
+		for i, n := range c.ReadOnly {
+			names[i] = string(safetext.Ident(n))
+		}
+		key, _ := g.o.Keys.Action(keymap.PermitRead)
+		out = append(out, pair(th, key.Key()+" allows", strings.Join(names, ", "), 8, w)...)
 	}
 	return out
 }

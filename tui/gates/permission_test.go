@@ -40,6 +40,9 @@ func TestGrantsSayWhatTheyGrant(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
+	if full := open(t, permission(reader), true).view(80, 40); !strings.Contains(full, "r allows a, b, c") {
+		t.Errorf("it is not said which:\n%s", full)
+	}
 	r := open(t, permission(reader), true)
 	r.press("x")
 	if out := r.view(80, 24); !strings.Contains(out, "Always these arguments only, until the tool changes") || strings.Contains(out, "read-only tools") {

@@ -211,6 +211,8 @@ func (g *Gate) hint(now time.Time, w int) string {
 	}
 	k := g.o.Keys
 	switch {
+	case g.writing:
+		return left + "⏎ denies · esc goes back"
 	case g.form != nil && g.env.Kind == gate.KindAskUser:
 		return left + k.HintAfter(w-cells.Width(left), g.form.KeyHint(), "form.submit=answer", "form.decline=dismiss", "gate.oldest=minimise")
 	case g.form != nil:
