@@ -1,7 +1,5 @@
 package policy
 
-import "strings"
-
 // covers reports that whatever q matches is matched by p. It never says so
 // wrongly.
 func (p pattern) covers(q pattern) bool {
@@ -74,16 +72,4 @@ func coversOne(x, y token) bool {
 		return false
 	}
 	return x.wild == '?' || (y.wild == 0 && x.r == y.r)
-}
-
-// literal is the text of a glob without wildcards.
-func literal(g string) (string, bool) {
-	var out strings.Builder
-	for _, t := range tokens(g) {
-		if t.wild != 0 {
-			return "", false
-		}
-		out.WriteRune(t.r)
-	}
-	return out.String(), true
 }
