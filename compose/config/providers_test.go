@@ -34,3 +34,32 @@ func TestKeyringOfAProvider(t *testing.T) {
 		}
 	}
 }
+
+// Every entry that the page on models shows is one that is read.
+func TestEntriesOfThePageOnModels(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	entries := 0
+	for i, part := range strings.Split(string(raw), "```") {
+		src, ok := strings.CutPrefix(part, "yaml\n")
+		if i%2 == 0 || !ok {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := LoadConfig(path, EnvOf(nil), true)
+		if err != nil {
+			t.Errorf("%v in\n%s", err, src)
+			continue
+		}
+		entries += len(c.Providers)
+	}
+	if entries < 12 {
+		t.Errorf("%d entries", entries)
+	}
+}
