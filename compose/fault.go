@@ -7,6 +7,7 @@ import (
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/ledger"
+	"github.com/looprig/looprig/harness/ledger/anchor"
 	"github.com/looprig/looprig/harness/session"
 )
 
@@ -31,7 +32,9 @@ func StoreFault(path string, err error) error {
 func damaged(err error) bool {
 	var corrupt *journal.CorruptError
 	var entry *ledger.BadEntryError
-	return errors.As(err, &corrupt) || errors.As(err, &entry)
+	var head *ledger.HeadError
+	var kept *anchor.DamagedError
+	return errors.As(err, &corrupt) || errors.As(err, &entry) || errors.As(err, &head) || errors.As(err, &kept)
 }
 
 // SubmitFault tells a journal that fails from an input that is wrong.

@@ -17,7 +17,7 @@ func TestAFullStdoutIsAFailure(t *testing.T) {
 	}
 	defer full.Close()
 	c := &CLI{Stdout: full, Stderr: os.Stderr, Output: OutputText, Home: t.TempDir()}
-	if err := c.LedgerVerify(t.Context()); err == nil {
+	if err := c.LedgerVerify(t.Context(), VerifyOptions{}); err == nil {
 		t.Error("ledger verify succeeded")
 	}
 	if err := c.showBinding(integration.Binding{Name: "b"}, integration.Catalog{}, InspectOptions{}); err == nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
@@ -36,35 +35,6 @@ func (c *CLI) integrity(err error) error {
 		return herr
 	}
 	return compose.StoreFault(compose.DBPath(home), err)
-}
-
-// LedgerVerify checks the whole chain.
-func (c *CLI) LedgerVerify(ctx context.Context) error {
-	if err := c.checkOutput(OutputText, OutputJSON); err != nil {
-		return err
-	}
-	store, ok, err := c.openReadOnly(ctx)
-	if err != nil {
-		return err
-	}
-	var rep ledger.Report
-	if ok {
-		rep, err = ledger.Verify(ctx, store)
-		err = c.integrity(errors.Join(err, store.Close()))
-	}
-	if err != nil {
-		return err
-	}
-	if c.Output == OutputJSON {
-		return c.jsonLine(rep)
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "ledger ok: %d entries, %d intents, %d outcomes, %d calls without an outcome\nhead %s\n",
-		rep.Entries, rep.Intents, rep.Outcomes, rep.OpenTotal, orDash(rep.Head))
-	for _, call := range rep.Open {
-		fmt.Fprintf(&out, "outcome unknown: %s\n", safetext.ToLine(call))
-	}
-	return c.printf("%s", out.String())
 }
 
 // LedgerTail shows the newest n entries.

@@ -14,8 +14,8 @@ type Kind string
 
 // The kinds of entry.
 const (
-	KindIntent          Kind = "intent"
-	KindOutcome         Kind = "outcome"
+	KindIntent  Kind = "intent"
+	KindOutcome Kind = "outcome"
 	// KindDecision is a refusal, of which nothing was sent, or how a gate closed.
 	KindDecision        Kind = "decision"
 	KindPin             Kind = "pin"
