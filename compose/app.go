@@ -44,7 +44,9 @@ type App struct {
 	models *models
 	// delegates have bindings of their own.
 	delegates *delegates
-	probe     *probe // nil where none is owed
+	// speaking is the loop that a person speaks to in the interface.
+	speaking speaking
+	probe    *probe // nil where none is owed
 
 	// past is the session that the run goes on with, resumed its id.
 	past    *session.Past

@@ -128,7 +128,7 @@ func (t terminalContext) Models(ctx context.Context) ([]tui.ModelChoice, error) 
 
 // SetModel implements tui.Context.
 func (t terminalContext) SetModel(ctx context.Context, name string) (display string, queued bool, err error) {
-	info, queued, err := t.app.SetModel(ctx, "", name, t.by())
+	info, queued, err := t.app.SetModel(ctx, t.loop().ID, name, t.by())
 	return info.Display, queued, err
 }
 
@@ -137,7 +137,7 @@ func (t terminalContext) Compact(ctx context.Context) error {
 	if t.Operator() {
 		return exit.New(exit.Usage, "there is no model that could summarise: /model gives the session one")
 	}
-	_, err := t.app.Session.Compact(ctx, "", t.by())
+	_, err := t.app.Session.Compact(ctx, t.loop().ID, t.by())
 	return err
 }
 

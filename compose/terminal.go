@@ -57,8 +57,8 @@ func RunTerminal(ctx context.Context, a *App, o TerminalOptions) (tui.Result, er
 	res, err := tui.Run(ctx, tui.Options{
 		Session: terminalSession{app: a}, Events: sub, Port: a.Port, Opener: newOpener(a.opt.Env, a.home),
 		Sessions: keptSessions{app: a}, Context: terminalContext{terminalSession{app: a}},
-		Grants: terminalSession{app: a},
-		Stdin:  o.Stdin, Stdout: o.Stdout, Env: a.opt.Env, Theme: theme, NoColor: o.NoColor, Keys: a.conf.UI.Keys,
+		Grants: terminalSession{app: a}, Loops: terminalSession{app: a},
+		Stdin: o.Stdin, Stdout: o.Stdout, Env: a.opt.Env, Theme: theme, NoColor: o.NoColor, Keys: a.conf.UI.Keys,
 		Title: a.opt.Title, Operator: a.opt.By, SaveTarget: save, Shown: func() { close(shown) },
 	})
 	cause := context.Cause(ctx)
@@ -95,20 +95,14 @@ func awaitFrame(ctx context.Context, shown <-chan struct{}) {
 	}
 }
 
-// terminalSession is the session as the interface sees it: its main loop.
+// terminalSession is the session as the interface sees it: the loop that the
+// person speaks to.
 type terminalSession struct{ app *App }
 
 var _ tui.Session = terminalSession{}
 
 func (t terminalSession) by() gate.Answerer {
 	return gate.Answerer{Kind: gate.AnswererPerson, ID: t.app.opt.By}
-}
-
-func (t terminalSession) loop() session.LoopInfo {
-	if loops := t.app.Session.Loops(); len(loops) > 0 {
-		return loops[0]
-	}
-	return session.LoopInfo{}
 }
 
 func (t terminalSession) ID() string     { return t.app.Session.ID() }
@@ -119,12 +113,12 @@ func (t terminalSession) Submit(ctx context.Context, text string) error {
 	if err := t.app.awaitProbe(ctx); err != nil {
 		return err
 	}
-	_, err := t.app.Session.Submit(ctx, session.Input{Text: text, Origin: t.by()})
+	_, err := t.app.Session.SubmitTo(ctx, t.loop().ID, session.Input{Text: text, Origin: t.by()})
 	return err
 }
 
 func (t terminalSession) Call(ctx context.Context, name string, args json.RawMessage) error {
-	_, err := t.app.Session.Submit(ctx, session.Input{Call: &session.CallInput{Tool: name, Args: args}, Origin: t.by()})
+	_, err := t.app.Session.SubmitTo(ctx, t.loop().ID, session.Input{Call: &session.CallInput{Tool: name, Args: args}, Origin: t.by()})
 	return err
 }
 

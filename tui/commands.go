@@ -35,6 +35,7 @@ func Commands() []Command {
 		{"/mcp remove", "BINDING", "remove a binding"},
 		{"/mcp reconnect", "BINDING", "reconnect a binding now"},
 		{"/model", "[NAME]", "another model from the next turn on; alone it lists them"},
+		{"/loop", "[NAME]", "speak to another loop; alone it lists them"},
 		{"/usage", "", "tokens and costs of this session"},
 		{"/compact", "", "have older turns summarised"},
 		{"/policy", "", "what was granted; revoke it"},
@@ -99,6 +100,8 @@ func (m *model) command(text string) tea.Cmd {
 		return m.mcpCommand(rest)
 	case "/model":
 		return m.modelCommand(rest)
+	case "/loop":
+		m.loopCommand(rest)
 	case "/usage":
 		m.cp.Take()
 		m.openUsage()

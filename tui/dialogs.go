@@ -68,6 +68,7 @@ const (
 	pickPrompt
 	pickResource
 	pickModel
+	pickLoop
 )
 
 type pickDialog struct {

@@ -18,6 +18,8 @@ type Options struct {
 	Sessions Sessions
 	// Context may be nil: the model can then not be changed.
 	Context Context
+	// Loops may be nil: there is then one loop.
+	Loops Loops
 	// Grants may be nil: nothing is listed and revoked then.
 	Grants Grants
 	// Clock may be nil for the system's clock.

@@ -63,6 +63,9 @@ func (m *model) picked(kind pickKind, e list.Entry) tea.Cmd {
 		return m.pickedItem(e.ID)
 	case pickModel:
 		return m.setModel(e.ID)
+	case pickLoop:
+		m.speakTo(e.ID)
+		return nil
 	default:
 	}
 	id, arg, _ := strings.Cut(e.ID, " ")

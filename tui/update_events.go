@@ -123,7 +123,7 @@ func (m *model) turnStarted(e *event.TurnStarted) {
 	m.stopping = false
 	m.turns[e.Loop] = turn{id: e.Turn, started: e.Time, user: e.Kind != "call"}
 	if e.Kind != "call" && e.Text != "" {
-		m.tr.Asked(e.Time, e.Loop, turnKey(&e.Header), e.Text)
+		m.given(e)
 	}
 }
 

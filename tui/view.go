@@ -143,7 +143,7 @@ func (m *model) main(a areas, v composer.View) ([]string, *tea.Cursor) {
 // composerRule separates the composer and says what the loop is doing.
 func (m *model) composerRule(w int) string {
 	state := ""
-	for _, t := range m.turns {
+	if t, ok := m.oldestTurn(); ok {
 		state = " " + theme.SymbolBusy + " working " + theme.Age(m.now.Sub(t.started)) + " · esc interrupts "
 	}
 	switch {
@@ -151,6 +151,9 @@ func (m *model) composerRule(w int) string {
 		state = " " + theme.SymbolBusy + " waits for your answer · F6 "
 	case !m.tr.Following():
 		state += "─ scrolled back, G follows "
+	}
+	if name := m.loopName(); name != "" {
+		state = " to " + name + " ─" + state
 	}
 	state = cells.Cut(state, max(w-4, 0))
 	return m.th.Rule.Render("──") + m.th.Busy.Render(state) + m.th.Rule.Render(cells.Rule(w-2-cells.Width(state)))

@@ -79,6 +79,7 @@ type Item struct {
 	live     *stream
 	reason   *stream // reasoning, shown folded
 	raw      []byte
+	task     bool // of KindUser: a model's words, not a person's
 	expanded bool
 	size     int
 

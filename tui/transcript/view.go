@@ -232,7 +232,7 @@ func (t *Transcript) lines(i int, f Frame) []string {
 func (t *Transcript) layout(it *Item, w int, f Frame) []string {
 	switch it.kind {
 	case KindUser:
-		return t.speech(it, w, f, f.Theme.User.Render("▌ you"), it.plain(w-2))
+		return t.speech(it, w, f, f.Theme.User.Render(it.giver()), it.plain(w-2))
 	case KindAssistant:
 		return t.assistant(it, w, f)
 	case KindCall:
