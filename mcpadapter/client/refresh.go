@@ -16,7 +16,9 @@ const (
 	// listing is read; a stream of them is cut after refreshMaxWait.
 	refreshQuiet   = 250 * time.Millisecond
 	refreshMaxWait = time.Second
-	// refreshGap is the least time between two refreshes of one family.
+	// refreshGap is the least time between two refreshes of one family. The
+	// discovery is none: many servers announce a change as soon as somebody
+	// listens, and the first call would wait out the gap behind it.
 	refreshGap = time.Second
 	// refreshRetry doubles after each failure up to refreshRetryMax.
 	refreshRetry    = time.Second
@@ -180,7 +182,9 @@ func (conn *connection) startFetch(families []catalog.Family) {
 	defer conn.mu.Unlock()
 	now := time.Now()
 	conn.each(families, func(fam catalog.Family) {
-		conn.lastFetch[fam] = now
+		if families != nil {
+			conn.lastFetch[fam] = now
+		}
 		if s := conn.stale[fam]; s != nil {
 			s.fetching = s.seq
 		}

@@ -177,3 +177,23 @@ func TestACallWaitsForAStaleListing(t *testing.T) {
 		}
 	})
 }
+
+// A server that announces a change as soon as it is connected, as many do when
+// somebody begins to listen, holds up the first call by the quiet time alone.
+// What follows is paced.
+func TestTheFirstCallBehindAnEarlyChange(t *testing.T) {
+	srv := server("a")
+	within(t, srv, options{}, func(t *testing.T, c *client.Client, _ *seen) {
+		announce := func() time.Duration {
+			srv.Last().Options.Handlers.ListChanged(protocol.Tools, true)
+			began := time.Now()
+			if err := c.Fresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		if first, second := announce(), announce(); first != 250*time.Millisecond || second != time.Second {
+			t.Errorf("waits of %s and %s", first, second)
+		}
+	})
+}
