@@ -232,10 +232,11 @@ func TestNoInteractiveGateForEveryKind(t *testing.T) {
 	kinds := map[gate.Kind]gate.Action{
 		gate.KindPermission: gate.ActionDeny, gate.KindForm: gate.ActionDecline, gate.KindConfirm: gate.ActionDecline,
 		gate.KindOpenURL: gate.ActionDecline, gate.KindUntrustedServer: gate.ActionRefuse, gate.KindSampling: gate.ActionDecline,
+		gate.KindAskUser: gate.ActionDismiss,
 	}
 	w := open(t, Options{Answer: func(context.Context, gate.Envelope) (gate.Response, bool) { return gate.Response{}, false }}, nil)
 	for kind, want := range kinds {
-		r, err := w.OpenGate(w.ctx(), gate.Request{Kind: kind, Prompt: gate.Prompt{Title: "?", Origin: gate.OriginHost, Schema: &form.Schema{}, Sampling: &gate.SamplingPrompt{Stage: gate.SamplingRequest}}})
+		r, err := w.OpenGate(w.ctx(), gate.Request{Kind: kind, Prompt: gate.Prompt{Title: "?", Body: "why?", Origin: gate.OriginHost, Schema: &form.Schema{}, Sampling: &gate.SamplingPrompt{Stage: gate.SamplingRequest}}})
 		if err != nil || r.Close != gate.ReasonPolicy || r.Detail != string(gate.ReasonNoGate) || r.Action != want {
 			t.Errorf("%s: %+v %v", kind, r, err)
 		}
