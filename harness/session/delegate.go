@@ -238,7 +238,7 @@ func (d *delegator) start(t *turn, c tool.Call, agent string) (*loop, *tool.Resu
 func (s *Session) takeDelegate() (uint64, bool) {
 	for {
 		n := s.delegated.Load()
-		if n >= uint64(s.o.Limits.Delegates) { //nolint:gosec // a limit is positive
+		if n >= uint64(s.o.Limits.Delegates) {
 			return 0, false
 		}
 		if s.delegated.CompareAndSwap(n, n+1) {
