@@ -22,7 +22,6 @@ import (
 // input "use NAME…" makes it call tools; it summarises in a few words.
 type bounded struct {
 	told, real int // tokens of its context
-	silent     bool
 	price      *model.Price
 	summary    func(model.Request) (string, error)
 
