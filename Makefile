@@ -134,7 +134,10 @@ race: $(GOTEST_DEPS) ## unit and integration tests with the race detector, which
 	raced=$$(echo "$$all" | grep -vxF "$$unraced") && \
 	CGO_ENABLED=1 LOOPRIG_LIVE_ROUNDS=200 $(GOTEST) -race $(NO_VET) -timeout $(RACE_TIMEOUT) -tags integration $$raced
 
-faults: $(GOTEST_DEPS) ## the whole fault sweeps over the store; takes long
+# FAULTS_FOR bounds the kills of the binary; those of the store take what they take.
+FAULTS_FOR ?= 60m
+faults: $(GOTEST_DEPS) ## the whole fault sweeps over the binary and the store; takes long
+	LOOPRIG_FAULTS=full LOOPRIG_FAULTS_FOR=$(FAULTS_FOR) $(GOTEST) -v -timeout 120m -tags integration -run Sweep ./mcpadapter/internal/acceptance
 	LOOPRIG_FAULTS=full $(GOTEST) -timeout 60m -tags integration -run 'Killed|Failing|Longest|Tiny|Eight|Cut|Flipped' ./harness/journal/sqlite
 
 fuzz-short: ## every fuzz target for a few seconds

@@ -9,6 +9,7 @@ import (
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
 	"github.com/looprig/looprig/mcpadapter"
 	"github.com/looprig/looprig/mcpadapter/client"
@@ -100,6 +101,8 @@ func Failed(err error) (*Result, bool) {
 // Code is the exit code that a result deserves.
 func (r *Result) Code() exit.Code {
 	switch {
+	case r.class == session.CodeJournalFailed:
+		return exit.Internal // no server had a part in it
 	case r.class == "auth":
 		return exit.Auth
 	case r.class == "refused" && r.Outcome == tool.Failed:

@@ -251,6 +251,9 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 		if res.turnCode == session.CodeLimitSteps || res.turnCode == session.CodeLimitCalls {
 			e.Code, e.Name = exit.Limit, exit.Limit.String()
 		}
+		if res.turnCode == session.CodeJournalFailed {
+			e.Code, e.Name = exit.Internal, exit.Internal.String()
+		}
 		if res.turnCode == session.CodeModelError && r.opt.Scripted != nil {
 			e.Code, e.Name = exit.Usage, exit.Usage.String() // the script's own replies ran out
 		}
