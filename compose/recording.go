@@ -67,7 +67,7 @@ func (t *tape) end(ctx context.Context, a *App) error {
 	defer t.mu.Unlock()
 	// What the session had before this run is not recorded.
 	rec, err := RecordSession(ctx, a.store, a.Session.ID(), a.Session.FirstSeq(), record.Options{
-		Version: a.opt.Version, Servers: t.servers, Definitions: t.defined, Policy: a.opt.Policy,
+		Version: a.opt.Version, Servers: t.servers, Definitions: t.defined, Policy: a.opt.Policy, Loops: a.opt.Loops,
 	})
 	if err == nil {
 		err = a.opt.Record(rec)

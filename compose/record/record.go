@@ -61,6 +61,8 @@ type Options struct {
 	// Policy holds the rules that were given with the run, not those of
 	// config.yaml.
 	Policy config.Policy
+	// Loops are those that were given with the run, not those of config.yaml.
+	Loops []config.Loop
 	// Body gives the text that a content block refers to by its digest; nil where
 	// there is none.
 	Body func(id string) ([]byte, error)

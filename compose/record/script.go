@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,6 +37,7 @@ func (r *Recorder) Script() Recording {
 		}
 	}
 	section("servers:", servers)
+	section("loops:", r.loopLines())
 	if scripted {
 		b.WriteString("\nmodel: scripted\n")
 	}
@@ -186,31 +188,98 @@ func (r *Recorder) allAnswers(given []answer) []string {
 	return out
 }
 
-// policy renders the rules that were given with the run.
-func (r *Recorder) policy(b *strings.Builder) {
+// rules renders lists of rules, each line with the indent in front.
+func rules(b *strings.Builder, p config.Policy, indent string) {
 	for _, list := range []struct {
 		key   string
 		rules []config.Rule
-	}{{"deny", r.o.Policy.Deny}, {"ask", r.o.Policy.Ask}, {"allow", r.o.Policy.Allow}} {
+	}{{"deny", p.Deny}, {"ask", p.Ask}, {"allow", p.Allow}} {
 		if len(list.rules) == 0 {
 			continue
 		}
-		b.WriteString("\n" + list.key + ":\n")
+		b.WriteString("\n" + indent + list.key + ":\n")
 		for _, rule := range list.rules {
-			text := "{tool: " + quote(rule.Tool)
-			if rule.Loop != "" {
-				text += ", loop: " + quote(rule.Loop)
-			}
-			if rule.When != "" {
-				text += ", when: " + quote(rule.When)
-			}
-			b.WriteString("  - " + text + "}\n")
+			b.WriteString(indent + "  - " + ruleText(rule) + "\n")
 		}
 	}
+}
+
+func ruleText(rule config.Rule) string {
+	text := "{tool: " + quote(rule.Tool)
+	if rule.Loop != "" {
+		text += ", loop: " + quote(rule.Loop)
+	}
+	if rule.When != "" {
+		text += ", when: " + quote(rule.When)
+	}
+	if hints, err := json.Marshal(rule.Hints); err == nil && string(hints) != "{}" {
+		if flowed, err := flow(hints); err == nil {
+			text += ", hints: " + flowed
+		}
+	}
+	return text + "}"
+}
+
+// policy renders the rules that were given with the run.
+func (r *Recorder) policy(b *strings.Builder) {
+	rules(b, r.o.Policy, "")
 	switch {
 	case r.attended:
 		b.WriteString("\noperator: attended\n")
 	case r.o.Policy.Operator != "":
 		b.WriteString("\noperator: " + r.o.Policy.Operator + "\n")
 	}
+}
+
+// loopLines renders the loops that were given with the run. Who their model was
+// does not matter where all replies are scripted.
+func (r *Recorder) loopLines() []string {
+	var out []string
+	for _, l := range r.o.Loops {
+		var parts []string
+		if l.System != "" {
+			parts = append(parts, "system: "+quote(l.System))
+		}
+		if len(l.Delegates) > 0 {
+			names := make([]string, len(l.Delegates))
+			for i, d := range l.Delegates {
+				names[i] = name(d)
+			}
+			parts = append(parts, "delegates: ["+strings.Join(names, ", ")+"]")
+		}
+		var limits []string
+		if l.Limits.Steps > 0 {
+			limits = append(limits, fmt.Sprintf("steps: %d", l.Limits.Steps))
+		}
+		if l.Limits.ToolCalls > 0 {
+			limits = append(limits, fmt.Sprintf("toolCalls: %d", l.Limits.ToolCalls))
+		}
+		if len(limits) > 0 {
+			parts = append(parts, "limits: {"+strings.Join(limits, ", ")+"}")
+		}
+		if p := loopPolicy(l.Policy); p != "" {
+			parts = append(parts, "policy: {"+p+"}")
+		}
+		out = append(out, "  "+name(l.Name)+": {"+strings.Join(parts, ", ")+"}\n")
+	}
+	return out
+}
+
+func loopPolicy(p config.Policy) string {
+	var out []string
+	for _, list := range []struct {
+		key   string
+		rules []config.Rule
+	}{{"deny", p.Deny}, {"ask", p.Ask}, {"allow", p.Allow}} {
+		if len(list.rules) == 0 {
+			continue
+		}
+		texts := make([]string, len(list.rules))
+		for i, rule := range list.rules {
+			rule.Loop = "" // the loop's own: it goes without saying
+			texts[i] = ruleText(rule)
+		}
+		out = append(out, list.key+": ["+strings.Join(texts, ", ")+"]")
+	}
+	return strings.Join(out, ", ")
 }

@@ -95,18 +95,27 @@ func (w *world) replay(path, before string) *run {
 	return r
 }
 
-// A session with forms, a model, a permission and reconfigurations, recorded from
-// the interface, does the same again without a person.
+// A session with forms, a model, a permission, reconfigurations and a delegate,
+// recorded from the interface, does the same again without a person.
 func TestRecordedFromTheInterface(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := newBrain(t, func(a asked) thought {
+		last := a.Messages[len(a.Messages)-1]
+		switch text := plain(last.Content); {
+		case last.Role == "user" && strings.Contains(text, "check the sum"):
+			return thought{text: "checked"}
+		case last.Role == "user" && strings.Contains(text, "hand it on"):
+			return thought{calls: []toolUse{{id: "u2", name: "delegate", args: `{"agent":"reviewer","task":"check the sum"}`}}}
+		case last.Role == "tool" && last.CallID == "u2":
+			return thought{text: fmt.Sprintf("they said so: %t", strings.Contains(text, "checked"))}
+		}
 		if got := a.results(); len(got) > 0 {
 			return thought{text: fmt.Sprintf("it said: declined %t, cancelled %t", strings.Contains(got["u1"], "declined"), strings.Contains(got["u1"], "cancelled"))}
 		}
 		return thought{calls: []toolUse{{id: "u1", name: "mcp__demo__ask-name", args: "{}"}}}
 	})
-	w.seed("config.yaml", b.config())
+	w.seed("config.yaml", b.config()+"loops:\n  main: {delegates: [reviewer]}\n  reviewer: {system: You review.}\n")
 	path := w.path("rec.yaml")
 	x := w.terminal(100, 30, "--record", path)
 	x.see("●1", "gen 1")
@@ -136,6 +145,8 @@ func TestRecordedFromTheInterface(t *testing.T) {
 	x.gate("form · demo", "Name *")
 	x.escape()
 	x.see("it said: declined false, cancelled true")
+	x.line("hand it on")
+	x.see("they said so: true")
 	x.quit()
 	if out := string(x.Bytes()); !strings.Contains(out, "answers in "+path) {
 		t.Errorf("nothing says that it was recorded: %q", tailOf(x.Bytes()))
@@ -145,7 +156,7 @@ func TestRecordedFromTheInterface(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", st.Mode(), err)
 	}
-	for _, part := range []string{"# Recorded by looprig", "model: scripted", "operator: attended", "times: 1", "disable: demo", "$$${x}"} {
+	for _, part := range []string{"# Recorded by looprig", "model: scripted", "operator: attended", "times: 1", "disable: demo", "$$${x}", "  reviewer:\n    - {say: \"checked\"}"} {
 		if !strings.Contains(script, part) {
 			t.Errorf("the script lacks %q:\n%s", part, script)
 		}
@@ -154,7 +165,7 @@ func TestRecordedFromTheInterface(t *testing.T) {
 	for range 2 { // as often as one likes
 		w.replay(path, before)
 	}
-	if n := len(b.asked()); n != 4 {
+	if n := len(b.asked()); n != 7 {
 		t.Errorf("the model was asked %d times", n)
 	}
 	// The journal of a past session makes the same script but for its servers.
