@@ -20,7 +20,7 @@ func TestAFloodOfRequestsIsAnsweredOrCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const flood = 20_000
+			const flood = 2000
 			var n counter
 			before := runtime.NumGoroutine()
 			most := 0
@@ -42,7 +42,7 @@ func TestAFloodOfRequestsIsAnsweredOrCounted(t *testing.T) {
 			}
 			t.Logf("%s, %d goroutines more, %d answers dropped", time.Since(start), most, n.get(droppedReply))
 			eventually(t, "the answers that could not be sent are counted", func() bool { return n.get(droppedReply) > flood/2 })
-			if most > 2000 { // other tests run as well
+			if most > 1000 { // other tests run as well
 				t.Errorf("%d goroutines were started", most)
 			}
 			if err := f.Ping(short(t)); err != nil { // it reads again

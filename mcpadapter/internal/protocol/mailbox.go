@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -208,7 +207,6 @@ func (m *mailbox) drain(s *Session) {
 		if !m.deliverRound(s) {
 			return
 		}
-		runtime.Gosched() // a flood is told beside whatever else there is to do
 	}
 }
 

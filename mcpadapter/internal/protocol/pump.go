@@ -2,14 +2,10 @@ package protocol
 
 import (
 	"encoding/json"
-	"runtime"
 
 	"github.com/looprig/looprig/mcpadapter/internal/protocol/tap"
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
-
-// yieldEvery is after how many frames the pump lets others run.
-const yieldEvery = 8
 
 // pump reads the connection to its end. It never waits for a handler, so that
 // replies overtake notifications. A flood keeps it busy for as long as it lasts,
@@ -17,10 +13,9 @@ const yieldEvery = 8
 // for an answer would wait for the scheduler's next time slice as well.
 func (s *Session) pump() {
 	defer s.end(&Error{Class: ClassPanic, Op: "session", Message: "reading ended unexpectedly"})
-	for n := 1; ; n++ {
-		if n%yieldEvery == 0 {
-			runtime.Gosched()
-		}
+	var pace wire.Pace
+	for {
+		pace.Step()
 		f, err := s.conn.Read(s.ctx)
 		if err != nil {
 			s.endless(err)
@@ -167,7 +162,6 @@ func (s *Session) answer(sl *slot, result json.RawMessage, err *Error) {
 		return
 	}
 	s.tellSDK(sl.id, stub)
-	runtime.Gosched() // to whoever waited for it
 }
 
 // faulty handles a frame that the tap refused.

@@ -4,22 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"runtime"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
 	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
-// yieldEvery is after how many events others may run.
-const yieldEvery = 8
-
 // listen reads the stream to its end.
 func (c *Conn) listen() {
 	defer c.events.Release()
-	for n := 1; ; n++ {
-		if n%yieldEvery == 0 {
-			runtime.Gosched() // a flood is no reason for others to wait
-		}
+	var pace wire.Pace // a flood is no reason for others to wait
+	for {
+		pace.Step()
 		event, err := c.events.Next()
 		if err != nil {
 			c.fail(streamEnd(err))

@@ -6,9 +6,6 @@ import (
 )
 
 // Bounds that are not settings, because nobody has a reason to change them.
-// yieldEvery is after how many events of a stream others may run.
-const yieldEvery = 8
-
 const (
 	// maxSessionID bounds the session id that a server hands out.
 	maxSessionID = 4 << 10

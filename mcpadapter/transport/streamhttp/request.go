@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
@@ -222,10 +221,9 @@ func (f *flight) ended() {
 func (f *flight) events(resp *httpguard.Response) (answered bool, err error) {
 	events := httpguard.NewEvents(resp.Body, f.c.limit)
 	defer events.Release()
-	for n := 1; ; n++ {
-		if n%yieldEvery == 0 {
-			runtime.Gosched() // a flood on one stream is no reason for others to wait
-		}
+	var pace wire.Pace // a flood on one stream is no reason for others to wait
+	for {
+		pace.Step()
 		ev, err := events.Next()
 		if err != nil {
 			return false, err

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/looprig/looprig/mcpadapter/internal/httpguard"
+	"github.com/looprig/looprig/mcpadapter/internal/wire"
 )
 
 // standing is the stream over which a server of the revisions up to 2025-11-25
@@ -120,10 +120,9 @@ func (s *standing) events(resp *httpguard.Response) (wait time.Duration, again b
 	events := httpguard.NewEvents(resp.Body, s.c.limit)
 	defer events.Release()
 	s.retry = 0
-	for n := 1; ; n++ {
-		if n%yieldEvery == 0 {
-			runtime.Gosched()
-		}
+	var pace wire.Pace
+	for {
+		pace.Step()
 		ev, err := events.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && s.c.ctx.Err() == nil {
