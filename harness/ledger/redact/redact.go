@@ -221,8 +221,13 @@ func replaceWords(s, text string) string {
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
+// minLeft is the least length of a text of which remains are told: a shorter one is
+// part of too many words.
+const minLeft = 4
+
 // Left reports whether a line still holds one of the texts, inside of a longer
-// word.
+// word or in a name.
 func (p *Plan) Left(line []byte) bool {
-	return slices.ContainsFunc(p.texts, func(t string) bool { return bytes.Contains(line, []byte(t)) })
+	line = bytes.ReplaceAll(line, []byte(Mark), nil)
+	return slices.ContainsFunc(p.texts, func(t string) bool { return len(t) >= minLeft && bytes.Contains(line, []byte(t)) })
 }
