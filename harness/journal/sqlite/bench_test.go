@@ -11,6 +11,7 @@ import (
 
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/sqlite"
+	"github.com/looprig/looprig/harness/ledger"
 )
 
 // BenchmarkAppendDurable16Writers has 16 writers with a session each, every one
@@ -115,4 +116,65 @@ func BenchmarkReopenMillion(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkAppendLedger16Writers is BenchmarkAppendDurable16Writers with an entry
+// of the ledger beside every record.
+func BenchmarkAppendLedger16Writers(b *testing.B) {
+	const writers = 16
+	s, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(b.TempDir(), "looprig.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for w := range writers {
+		lease, err := s.Create(b.Context(), journal.Meta{Session: fmt.Sprint("S", w)}, "h")
+		if err != nil {
+			b.Fatal(err)
+		}
+		wg.Go(func() {
+			for seq := range uint64(b.N / writers) {
+				batch := journal.Batch{ExpectedSeq: seq, Records: []journal.Record{benchRecord(seq + 1)}, Ledger: []ledger.Draft{benchDraft(lease.Session, seq)}}
+				if _, err := s.Append(context.Background(), lease, batch); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+func benchDraft(session string, n uint64) ledger.Draft {
+	return ledger.Draft{
+		Kind: ledger.KindIntent, Session: session, Loop: "main", Turn: "t1", Call: fmt.Sprint("c", n), Source: "model", Binding: "demo",
+		Tool: "mcp:demo:add", ToolDigest: digestOf("tool"), ArgsDigest: digestOf("args"), Rule: "allow[0]", Considered: []string{"allow[0]"}, Verdict: "allow",
+	}
+}
+
+// BenchmarkVerifyStored verifies a ledger as it is stored, with its tree and salts.
+func BenchmarkVerifyStored(b *testing.B) {
+	const entries = 20_000
+	s, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(b.TempDir(), "looprig.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	drafts := make([]ledger.Draft, entries)
+	for i := range drafts {
+		drafts[i] = benchDraft("S", uint64(i))
+	}
+	if _, err := s.AppendLedger(b.Context(), drafts...); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := ledger.Verify(b.Context(), s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(entries*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }
