@@ -453,7 +453,7 @@ func TestSweepServerDiesInACall(t *testing.T) {
 // intent.
 func TestSweepLongestFile(t *testing.T) {
 	t.Parallel()
-	n := seeds(t, 4, 40)
+	n := seeds(t, 2, 40)
 	slots := make(chan struct{}, 2)
 	var wg sync.WaitGroup
 	for i := range n {
