@@ -217,6 +217,7 @@ func (f *file) part(s Stored) error {
 		f.walk.rep.Intents++
 	case KindOutcome:
 		f.walk.rep.Outcomes++
+	default: // counted as entries alone
 	}
 	return nil
 }

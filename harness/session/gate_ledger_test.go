@@ -17,7 +17,7 @@ func TestGatesAreLedgered(t *testing.T) {
 	w := open(t, Options{}, []scripted.Reply{uses("mcp__demo__a"), {Say: "ok"}}, define("demo", "a", &fake{}))
 	tk := w.submit(Input{Text: "go"})
 	w.gate()
-	w.answer(gate.Response{Action: gate.ActionDeny, Reason: "words ‮ of <a> person"})
+	w.answer(gate.Response{Action: gate.ActionDeny, Reason: "words \u202e of <a> person"})
 	w.await(tk)
 	d := w.store.gateDrafts()
 	resolved := of[*event.GateResolved](t, w.store)

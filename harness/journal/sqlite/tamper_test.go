@@ -35,6 +35,8 @@ func whole(t *testing.T, kind ledger.Kind, call string) ledger.Draft {
 			if f.Type().Elem().Kind() == reflect.String {
 				f.Set(reflect.ValueOf([]string{"a", "b"}))
 			}
+		default:
+			t.Fatalf("a field %s of kind %s: say how to fill it", v.Type().Field(i).Name, f.Kind())
 		}
 	}
 	d.Kind, d.Call, d.Redacts = kind, call, nil

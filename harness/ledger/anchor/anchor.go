@@ -100,7 +100,7 @@ func (d *Dir) Read() (Head, error) {
 	}
 	key, err := readFile(filepath.Join(d.path, pubFile))
 	if err != nil {
-		return Head{}, &DamagedError{Path: path, Err: fmt.Errorf("its key: %v", err)} // not fs.ErrNotExist: there is a head
+		return Head{}, &DamagedError{Path: path, Err: errors.New("its key: " + err.Error())} // not fs.ErrNotExist: there is a head
 	}
 	h := Head{Note: note, Key: strings.TrimSpace(string(key))}
 	if h.Checkpoint, err = ledger.OpenCheckpoint(note, h.Key); err == nil && h.Origin != d.origin {

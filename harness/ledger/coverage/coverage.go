@@ -192,6 +192,7 @@ func (d *side) hold(ctx context.Context, s Store, meta journal.Meta) error {
 					return err
 				}
 			}
+		default: // no other record has something that the ledger commits to
 		}
 	}
 	if meta.Open != "" {
