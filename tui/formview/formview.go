@@ -72,6 +72,7 @@ type Form struct {
 	width  int
 	height int      // of the body
 	top    int      // first visible line of the body
+	back   int      // how many lines above it are looked at instead
 	fault  []string // what is wrong with the whole answer
 	value  json.RawMessage
 	head   head
@@ -115,6 +116,10 @@ func (f *Form) Object() json.RawMessage { return f.value }
 // Key handles a key press.
 func (f *Form) Key(k tea.KeyPressMsg) Outcome {
 	id, _ := f.o.Keys.Match(k, keymap.Form)
+	if f.scrollKey(k, id) {
+		return Open
+	}
+	f.back = 0
 	if f.suggestKey(k, id) {
 		return Open
 	}
@@ -170,6 +175,7 @@ func (f *Form) submitRow(k tea.KeyPressMsg) Outcome {
 
 // Paste inserts text into the focused field. It never submits.
 func (f *Form) Paste(text string) {
+	f.back = 0
 	if f.focus >= len(f.fields) {
 		return
 	}

@@ -32,6 +32,7 @@ func (f *Form) View(w, h int) []string {
 	f.height = h
 	body, from, to := f.body(w)
 	f.scroll(len(body), from, to, h)
+	f.back = min(f.back, f.top)
 	return append(faults, f.visible(body, w, h)...)
 }
 
@@ -47,32 +48,6 @@ func (f *Form) faults(w, most int) []string {
 		}
 	}
 	return out
-}
-
-func (f *Form) visible(body []string, w, h int) []string {
-	out := body[f.top:min(f.top+h, len(body))]
-	if h > 4 && f.top+h < len(body) {
-		out = append(out[:len(out)-1:len(out)-1], f.o.Theme.Muted.Render(cells.Cut(fmt.Sprintf("↓ %d more lines", len(body)-f.top-h+1), w)))
-	}
-	return out
-}
-
-// scroll keeps the lines from..to in view.
-func (f *Form) scroll(total, from, to, h int) {
-	if f.focus == 0 && to <= h {
-		from = 0
-	}
-	room := h
-	if h > 4 && to < total-1 {
-		room-- // the last row may say how much follows
-	}
-	if to > f.top+room-1 {
-		f.top = to - room + 1
-	}
-	if from < f.top {
-		f.top = from
-	}
-	f.top = max(min(f.top, total-h), 0)
 }
 
 // body is all lines, and where the focused field is among them.

@@ -131,6 +131,8 @@ const (
 	FormDecline ID = "form.decline"
 	FormCancel  ID = "form.cancel"
 	FormUnset   ID = "form.unset"
+	FormUp      ID = "form.scroll_up"
+	FormDown    ID = "form.scroll_down"
 
 	ChangeYes  ID = "change.yes"
 	ChangeNo   ID = "change.no"
@@ -278,6 +280,8 @@ var registry = []Action{
 	{ID: FormDecline, Title: "Decline", Context: Form, Keys: []string{"ctrl+d"}},
 	{ID: FormCancel, Title: "Cancel", Context: Form, Keys: []string{"esc"}},
 	{ID: FormUnset, Title: "Back to the default, or unset", Context: Form, Keys: []string{"ctrl+x"}},
+	{ID: FormUp, Title: "Read what is above", Context: Form, Keys: []string{"alt+up", "pgup"}},
+	{ID: FormDown, Title: "Back down to the field", Context: Form, Keys: []string{"alt+down", "pgdown"}},
 
 	{ID: ChangeYes, Title: "Yes", Context: Confirm, Keys: []string{"y"}},
 	{ID: ChangeNo, Title: "No", Context: Confirm, Keys: []string{"n", "esc"}},

@@ -1,0 +1,48 @@
+package formview
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// A text that is longer than the screen can be read from its first line to its
+// last, and typing shows the field again.
+func TestEveryLineOfALongTextCanBeRead(t *testing.T) {
+	t.Parallel()
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, "line "+string(rune('A'+i/26))+string(rune('a'+i%26)))
+	}
+	for name, schema := range map[string]string{
+		"text":   `{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}}`,
+		"choice": `{"type":"object","required":["x"],"properties":{"x":{"type":"string","enum":["red","green"]}}}`,
+		"multi":  `{"type":"object","required":["x"],"properties":{"x":{"type":"array","items":{"type":"string","enum":["a","b","c"]}}}}`,
+	} {
+		for _, key := range []tea.KeyPressMsg{{Code: tea.KeyPgUp}, {Code: tea.KeyUp, Mod: tea.ModAlt}} {
+			f := open(t, schema, func(o *Options) { o.Message = strings.Join(lines, "\n") })
+			first := view(f, 40, 10)
+			if !strings.Contains(first, "x *") || !strings.Contains(first, "↑ ") {
+				t.Fatalf("%s: the field and how much is above it are not shown:\n%s", name, first)
+			}
+			seen := first
+			for range 20 {
+				f.Key(key)
+				seen += view(f, 40, 10)
+			}
+			for _, l := range lines {
+				if !strings.Contains(seen, l) {
+					t.Errorf("%s, %s: %q cannot be read", name, key, l)
+				}
+			}
+			if got := view(f, 40, 10); !strings.Contains(got, lines[0]) || !strings.Contains(got, "↓ ") {
+				t.Errorf("%s: the beginning is not shown:\n%s", name, got)
+			}
+			press(f, "down")
+			if got := view(f, 40, 10); name != "text" && !strings.Contains(got, "x *") {
+				t.Errorf("%s: the field is not shown again:\n%s", name, got)
+			}
+		}
+	}
+}
