@@ -84,3 +84,29 @@ func TestABatchCanBeGrantedForGood(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What enter would take is on the screen, however small that is.
+func TestTheSelectedRowIsAlwaysVisible(t *testing.T) {
+	t.Parallel()
+	calls := []gate.CallPrompt{call("c0", false)}
+	for n := 1; n <= 8; n++ {
+		for _, h := range []int{24, 12, 11, 8, 5} {
+			r := open(t, permission(calls...), true)
+			for step := range 2 * (n + 6) {
+				if v := r.view(40, h); !strings.Contains(v, "│ ▸ ") || strings.Count(v, "\n")+1 > h {
+					t.Errorf("%d calls, height %d, %d steps on: the selected row is not shown:\n%s", n, h, step, v)
+				}
+				if step < n+6 {
+					r.press("down")
+				} else {
+					r.press("up")
+				}
+			}
+		}
+		calls = append(calls, call("c"+string(rune('0'+n)), false))
+	}
+	r := open(t, permission(calls...), true)
+	if v := r.view(40, 11); !strings.Contains(v, "Deny all") {
+		t.Errorf("no answer but yes is shown:\n%s", v)
+	}
+}

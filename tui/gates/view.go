@@ -55,25 +55,25 @@ func (g *Gate) question(w, h int) []string {
 // foot is what the person chooses from, and what went wrong.
 func (g *Gate) foot(w, h int) []string {
 	th := g.o.Theme
-	var out []string
+	var out, faults []string
+	if g.fault != "" {
+		for _, l := range cells.Wrap(theme.SymbolBad+" "+string(safetext.ToLine(g.fault)), w) {
+			faults = append(faults, th.Bad.Render(l))
+		}
+	}
 	switch {
 	case g.writing:
 		out = append(out, th.Muted.Render(cells.Cut("Tell the model why (enter denies, esc goes back):", w)),
 			cells.Fit("> "+tail(string(g.reason), w-4)+th.Accent.Render("▏"), w))
 	case g.env.Kind == gate.KindPermission && !g.full:
-		out = append(out, g.rows(w)...)
+		out = append(out, g.rows(w, h-len(faults))...)
 	case g.env.Kind == gate.KindPermission:
 	case g.env.Kind == gate.KindSampling:
 		out = append(out, g.samplingFoot(w, h)...)
 	default:
 		out = append(out, g.buttons(w)...)
 	}
-	if g.fault != "" {
-		for _, l := range cells.Wrap(theme.SymbolBad+" "+string(safetext.ToLine(g.fault)), w) {
-			out = append(out, th.Bad.Render(l))
-		}
-	}
-	return out
+	return append(out, faults...)
 }
 
 func tail(s string, w int) string {
@@ -84,18 +84,24 @@ func tail(s string, w int) string {
 	return s
 }
 
-// rows is the calls of a batch with their checkboxes, then the choices.
-func (g *Gate) rows(w int) []string {
+// rows is the calls of a batch with their checkboxes, then the choices. In a
+// height that does not hold them beside a line of the question they are those
+// around the cursor: what enter takes is always on the screen.
+func (g *Gate) rows(w, h int) []string {
 	th := g.o.Theme
 	var out []string
+	cursor := 0
 	if g.batch() {
-		const visible = 5
+		visible := min(max(h-len(g.choices())-4, 1), 5)
 		first := max(0, min(g.cursor-visible/2, len(g.checked)-visible))
 		for i := first; i < min(first+visible, len(g.checked)); i++ {
 			c := g.env.Prompt.Calls[i]
 			box := "[ ] "
 			if g.checked[i] {
 				box = "[x] "
+			}
+			if i == g.cursor {
+				cursor = len(out)
 			}
 			text := fmt.Sprintf("%s%d. %s %s", box, i+1, transcript.CallName(c.Tool), safetext.ToLineN(string(c.Args), 256))
 			out = append(out, g.row(text, i, w))
@@ -105,13 +111,18 @@ func (g *Gate) rows(w int) []string {
 		}
 	}
 	for i, c := range g.choices() {
+		if g.firstChoice()+i == g.cursor {
+			cursor = len(out)
+		}
 		a, _ := g.o.Keys.Action(c.id)
 		out = append(out, g.row(cells.Spread(c.text, a.Key(), w-4), g.firstChoice()+i, w))
 	}
 	if g.cursor < 0 {
 		out = append(out, th.Muted.Render(cells.Cut("  nothing is preselected: "+g.careful(), w)))
 	}
-	return out
+	room := max(h-1, 1)
+	first := max(min(cursor-room/2, len(out)-room), 0)
+	return out[first:min(first+room, len(out))]
 }
 
 func (g *Gate) row(text string, i, w int) string {
