@@ -75,6 +75,7 @@ func (m *model) modelCommand(name string) tea.Cmd {
 		return m.setModel(name)
 	}
 	m.say("looking for models …")
+	m.listing = true
 	return func() tea.Msg {
 		choices, err := c.Models(ctx)
 		return modelsMsg{choices, err}
@@ -127,6 +128,11 @@ func (m *model) modelsListed(msg modelsMsg) {
 	m.toast.text = ""
 	if msg.err != nil {
 		m.say("models: " + msg.err.Error())
+		return
+	}
+	if !m.listing || m.top() != nil {
+		// A list that came late would take what is being typed, enter included.
+		m.say("the models are known now: /model shows them")
 		return
 	}
 	var entries, unusable []list.Entry

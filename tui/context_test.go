@@ -94,3 +94,25 @@ func TestNoContext(t *testing.T) {
 		r.see(noContext)
 	}
 }
+
+// A list that comes while somebody writes, or beside an open dialog, would take
+// the rest of the word, and enter would choose a model.
+func TestALateListOfModelsDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	s := &switchable{}
+	r := s.rig(t, 80, 24)
+	late := r.m.modelCommand("")
+	r.press("mo")
+	r.do(late)
+	r.dontSee("operator (now)")
+	r.see("> mo", "/model shows them")
+	r.press("ctrl+c")
+	late = r.m.modelCommand("")
+	r.emit(r.w.open(permissionGate()))
+	r.do(late)
+	r.dontSee("operator (now)")
+	r.see("permission ·")
+	if len(s.asked) != 0 {
+		t.Errorf("asked for %q", s.asked)
+	}
+}

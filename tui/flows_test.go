@@ -167,6 +167,17 @@ func TestAGateBetweenTwoPressesDoesNotKeepThePersonIn(t *testing.T) {
 	}
 }
 
+// What quits outside is an answer inside.
+func TestAGateTakesTheWordOfItsOwnKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.press("ctrl+d")
+	r.see("press ^d again to quit")
+	r.emit(r.w.open(permissionGate()))
+	r.see("permission ·")
+	r.dontSee("again to quit")
+}
+
 func TestATurnThatDoesNotStopCanBeLeft(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24)

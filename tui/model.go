@@ -106,6 +106,7 @@ type model struct {
 	stopping bool      // an interrupt was asked for and has not taken effect
 	typedAt  time.Time // when the composer last took a key
 	waits    bool      // a gate waits for the person to stop typing
+	listing  bool      // no key was pressed since the list of models was asked for
 	finding  bool      // a search in the transcript is being written
 	query    []rune
 	ticks    ticks

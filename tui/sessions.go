@@ -86,7 +86,7 @@ func newSessionsDialog(msg sessionsMsg, now time.Time, keys *keymap.Map, th *the
 		}
 		entries[i] = list.Entry{
 			ID: e.ID, Label: title,
-			Note: fmt.Sprintf("%s · %d turns · %s", since(now, e.Updated), e.Turns, e.State),
+			Note: fmt.Sprintf("%s · %s · %s", since(now, e.Updated), counted(e.Turns, "turn"), e.State),
 		}
 	}
 	title := "sessions"

@@ -85,15 +85,15 @@ func (m *model) event(r event.Record) tea.Cmd {
 
 // restoredText marks where the session went on.
 func restoredText(e *event.SessionRestored) string {
-	text := fmt.Sprintf("the session goes on from here: %d turns before", e.Turns)
+	text := fmt.Sprintf("the session goes on from here: %s before", counted(e.Turns, "turn"))
 	if n := len(e.Indeterminate); n > 0 {
 		text += fmt.Sprintf("; outcome unknown, not sent again: %s", strings.Join(e.Indeterminate, ", "))
 	}
 	if e.Reinstalled > 0 {
-		text += fmt.Sprintf("; %d questions are open again", e.Reinstalled)
+		text += "; open again: " + counted(e.Reinstalled, "question")
 	}
 	if n := len(e.Held); n > 0 {
-		text += fmt.Sprintf("; %d queued inputs are kept and not run", n)
+		text += "; kept and not run: " + counted(n, "queued input")
 	}
 	return text
 }

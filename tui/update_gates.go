@@ -138,6 +138,9 @@ func (m *model) openGate(e gate.Envelope, asked bool) {
 			e = live // with its private part, which no record holds
 		}
 	}
+	if m.quitKey == quitEmpty {
+		m.toast = toast{} // the key means something else in a gate
+	}
 	remote := m.o.Opener != nil && m.o.Opener.Remote()
 	m.push(&gateDialog{gates.New(gates.Options{Envelope: e, Keys: m.keys, Theme: m.th, Now: m.now, Asked: asked, Remote: remote})})
 }

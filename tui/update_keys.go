@@ -14,6 +14,7 @@ import (
 // the dialog on top, then the screen.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.quitOn, m.quitKey = m.quitKey, ""
+	m.listing = false
 	if id, ok := m.keys.Match(k, keymap.Always); ok {
 		return m.run(id)
 	}
@@ -70,7 +71,7 @@ func (m *model) composerKey(k tea.KeyPressMsg) tea.Cmd {
 		return m.startEditor()
 	case keymap.QuitEmpty:
 		if m.cp.Empty() {
-			m.quitTwice("ctrl+d", "")
+			m.quitTwice(quitEmpty, "")
 			return nil
 		}
 	case keymap.Palette, keymap.Help, keymap.LeaderKey, keymap.OpenMain, keymap.OpenBindings, keymap.OpenCatalog, keymap.OpenLedger,
@@ -85,6 +86,9 @@ func (m *model) composerKey(k tea.KeyPressMsg) tea.Cmd {
 	m.cp.Key(k, m.keys)
 	return nil
 }
+
+// quitEmpty quits where nothing is written.
+const quitEmpty = "ctrl+d"
 
 // quitTwice quits when the same key was the last one pressed, a short time ago.
 func (m *model) quitTwice(key, hint string) {

@@ -58,6 +58,8 @@ func (f *Form) scroll(total, from, to, h int) {
 	f.top = max(min(f.top, total-h), 0)
 }
 
+// visible is the part of the body that is shown. What is below the field is
+// reached by going to it, so that no key is named for it.
 func (f *Form) visible(body []string, w, h int) []string {
 	top := f.top - f.back
 	out := append([]string(nil), body[top:min(top+h, len(body))]...)
@@ -66,7 +68,7 @@ func (f *Form) visible(body []string, w, h int) []string {
 	}
 	say := func(i int, format string, n int, key keymap.ID) {
 		text := fmt.Sprintf(format, n)
-		if a, ok := f.o.Keys.Action(key); ok && a.Key() != "" {
+		if a, ok := f.o.Keys.Action(key); ok && a.Key() != "" && (key == keymap.FormUp || f.back > 0) {
 			text += " · " + a.Key()
 		}
 		out[i] = f.o.Theme.Muted.Render(cells.Cut(text, w))

@@ -347,7 +347,7 @@ func TestTerminalSessions(t *testing.T) {
 	x.Type("\x1b[15~") // F5
 	x.see("sessions", "mcp:demo:add", "closed", "this one")
 	x.Type(ptytest.Down, ptytest.Enter)
-	x.see("the session goes on", "1 turns before", "✔ ok", "●1")
+	x.see("the session goes on", "1 turn before", "✔ ok", "●1")
 	x.line("/sessions add")
 	x.see("with “add”", "this one")
 	x.Type("\x06") // a copy of it
