@@ -174,6 +174,7 @@ func TestAGateTakesTheWordOfItsOwnKey(t *testing.T) {
 	r.press("ctrl+d")
 	r.see("press ^d again to quit")
 	r.emit(r.w.open(permissionGate()))
+	r.pass(time.Second)
 	r.see("permission ·")
 	r.dontSee("again to quit")
 }
