@@ -110,3 +110,27 @@ func TestAskUserArguments(t *testing.T) {
 		}
 	}
 }
+
+// A question went nowhere but to the screen: after a crash nothing about it is
+// unknown, and the model is told that it was not answered.
+func TestAQuestionFromBeforeARestartIsCancelled(t *testing.T) {
+	t.Parallel()
+	w := questioned(t, Options{}, `{"question":"Which?"}`)
+	tk := w.submit(Input{Text: "go"})
+	w.gate()
+	store := crashed(t, w)
+	w.must(w.Interrupt(w.ctx(), "main", person))
+	w.await(tk)
+	again := &teller{}
+	r := restored(t, restoreOptions(store, again), w.ID())
+	if e := of[*event.SessionRestored](t, r.store)[0]; len(e.Indeterminate) != 0 || !e.Unfinished || len(r.Gates()) != 0 {
+		t.Errorf("%+v", e)
+	}
+	if e := of[*event.ToolCompleted](t, r.store); len(e) != 1 || e[0].Outcome != tool.Cancelled || e[0].Sent {
+		t.Errorf("%+v", e)
+	}
+	r.say("go on")
+	if got := again.given(t); !strings.Contains(got, "before the question was answered") {
+		t.Error(got)
+	}
+}

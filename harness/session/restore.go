@@ -259,6 +259,10 @@ func (r *recovery) permissions(l *pastLoop) []gate.Envelope {
 
 // fromBefore is the outcome of a call that a restart found without one.
 func fromBefore(c *pastCall) tool.Result {
+	if c.Started != nil && identityOf(c.Tool) == builtin(ToolAskUser) {
+		// It went no further than the screen.
+		return tool.Result{Outcome: tool.Cancelled, Class: byRestart, Reason: "the process ended before the question was answered"}
+	}
 	if c.Started != nil {
 		return tool.Result{
 			Outcome: tool.Indeterminate, Sent: true, Class: byRestart,
@@ -281,7 +285,9 @@ func (r *recovery) settleCall(l *pastLoop, c *pastCall) {
 	var dec event.Decision
 	if c.Started != nil {
 		dec, d.ArgsDigest = c.Started.Decision, c.Started.ArgsDigest
-		r.unknown = append(r.unknown, c.ID)
+		if res.Outcome == tool.Indeterminate {
+			r.unknown = append(r.unknown, c.ID)
+		}
 	} else {
 		dec, d.Kind = event.Decision{Verdict: "deny", Rule: ruleNone}, ledger.KindDecision
 		e.Decision = &dec
