@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/looprig/looprig/harness/event"
 )
@@ -109,6 +110,7 @@ func TestALateListOfModelsDoesNotOpen(t *testing.T) {
 	r.press("ctrl+c")
 	late = r.m.modelCommand("")
 	r.emit(r.w.open(permissionGate()))
+	r.pass(time.Second)
 	r.do(late)
 	r.dontSee("operator (now)")
 	r.see("permission ·")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
@@ -267,7 +268,10 @@ func (fl *field) track(k tea.KeyPressMsg) {
 	}
 }
 
+// paste inserts a text; characters that cannot be shown are written out, so that
+// what is shown is what is sent.
 func (fl *field) paste(s string) {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	if fl.broken {
 		fl.text += string(safetext.ToLine(s))
 		return
@@ -275,7 +279,7 @@ func (fl *field) paste(s string) {
 	if fl.picking() {
 		return
 	}
-	fl.guard(func() { fl.widget.Update(tea.PasteMsg{Content: s}) })
+	fl.guard(func() { fl.widget.Update(tea.PasteMsg{Content: string(safetext.ToBlockN(s, pastedBytes))}) })
 	fl.err = ""
 }
 

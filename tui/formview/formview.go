@@ -31,6 +31,9 @@ import (
 // maxPaste bounds what one paste puts into a field, in bytes.
 const maxPaste = 64 << 10
 
+// pastedBytes bounds what it has become when every character is written out.
+const pastedBytes = 16 * maxPaste
+
 // Outcome is what a key press decided.
 type Outcome uint8
 

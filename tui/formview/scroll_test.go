@@ -46,3 +46,16 @@ func TestEveryLineOfALongTextCanBeRead(t *testing.T) {
 		}
 	}
 }
+
+// What is shown of a paste is what is sent.
+func TestAPasteHidesNothing(t *testing.T) {
+	t.Parallel()
+	f := open(t, `{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}}`)
+	f.Paste("pay \u202ebob\u202c \U000e0041\x1b[31m\rnow 👩‍🚀 שלום")
+	if v := view(f, 70, 10); strings.ContainsAny(v, "\u202e\U000e0041\x1b") || !strings.Contains(v, "‹U+202E›bob") {
+		t.Errorf("the paste is shown as %q", v)
+	}
+	if press(f, "ctrl+s") != Submitted || !strings.Contains(string(f.Object()), "‹U+202E›bob‹U+202C› ‹U+E0041›␛[31m now 👩‍🚀 שלום") {
+		t.Errorf("%s", f.Object())
+	}
+}

@@ -237,6 +237,10 @@ func (g *Gate) allow(a gate.Action) Action {
 	return out
 }
 
+// lineBreaks turns the line breaks of a paste, which a terminal sends as CR,
+// into the spaces of a sentence.
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ")
+
 func (g *Gate) reasonKey(k tea.KeyPressMsg) Action {
 	switch k.String() {
 	case "esc":
@@ -256,6 +260,7 @@ func (g *Gate) reasonKey(k tea.KeyPressMsg) Action {
 }
 
 func (g *Gate) write(s string) {
+	s = lineBreaks.Replace(s)
 	g.reason = append(g.reason, []rune(string(safetext.ToLine(s)))...)
 	g.reason = g.reason[:min(len(g.reason), maxReason)]
 }

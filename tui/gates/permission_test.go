@@ -110,3 +110,13 @@ func TestTheSelectedRowIsAlwaysVisible(t *testing.T) {
 		t.Errorf("no answer but yes is shown:\n%s", v)
 	}
 }
+
+func TestAPastedReasonIsOneSentence(t *testing.T) {
+	t.Parallel()
+	r := open(t, permission(call("c1", false)), true)
+	r.press("e")
+	r.g.Paste("not\rhere\r\nbut \u202ethere\n", r.now)
+	if got := r.press("enter"); got.Response.Reason != "not here but ‹U+202E›there" {
+		t.Errorf("%q", got.Response.Reason)
+	}
+}
