@@ -179,6 +179,29 @@ func TestAGateTakesTheWordOfItsOwnKey(t *testing.T) {
 	r.dontSee("again to quit")
 }
 
+// Each of several gates that were put aside is reached without answering another
+// one, and what was written in a form is still there.
+func TestGatesPutAsideAreReachedInTurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.emit(r.w.open(permissionGate()), r.w.open(formGate()))
+	r.pass(time.Second)
+	r.press("f6")
+	r.pass(time.Second)
+	r.press("half a title", "f6")
+	r.dontSee("permission ·", "half a title")
+	r.press("f6")
+	r.see("permission ·")
+	r.press("f6", "f6")
+	r.see("half a title")
+	r.dontSee("permission ·")
+	r.press("f6", "f6")
+	r.see("permission ·")
+	if len(r.w.answers) != 0 {
+		t.Errorf("%+v", r.w.answers)
+	}
+}
+
 func TestATurnThatDoesNotStopCanBeLeft(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24)

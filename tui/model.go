@@ -79,7 +79,9 @@ type model struct {
 	lastOp   int
 
 	gates     []gate.Envelope
-	minimised map[string]bool
+	minimised map[string]int // gates in the queue, by when they were put there
+	lastAside int
+	aside     map[string]*gateDialog // forms that were put aside, with what is written in them
 	answered  map[string]bool
 
 	reader    integration.Reader  // nil when the host has none
@@ -141,7 +143,7 @@ func newModel(ctx context.Context, o Options) (*model, error) {
 	m := &model{
 		o: o, ctx: ctx, keys: keys, th: th, now: o.Clock.Now(), dark: true, w: 80, h: 24,
 		tr: transcript.New(), busy: map[string]string{}, forms: map[int]*formDialog{},
-		minimised: map[string]bool{}, answered: map[string]bool{}, turns: map[string]turn{},
+		minimised: map[string]int{}, aside: map[string]*gateDialog{}, answered: map[string]bool{}, turns: map[string]turn{},
 		bindings: o.Port.Bindings(), gates: o.Session.Gates(),
 	}
 	m.reader, _ = o.Port.(integration.Reader)

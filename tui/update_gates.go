@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/harness/event"
@@ -78,6 +79,7 @@ func closeText(e *event.GateResolved) string {
 
 func (m *model) dropGate(id string) {
 	delete(m.minimised, id)
+	delete(m.aside, id)
 	for i, g := range m.gates {
 		if g.ID == id {
 			m.gated(g, false)
@@ -116,7 +118,7 @@ func (m *model) settle() {
 		return
 	}
 	for _, e := range m.gates {
-		if !m.minimised[e.ID] {
+		if m.minimised[e.ID] == 0 {
 			if m.waits = m.typing(e); !m.waits {
 				m.openGate(e, false)
 			}
@@ -132,7 +134,22 @@ func (m *model) typing(e gate.Envelope) bool {
 	return m.now.Sub(m.typedAt) < quietTime && m.now.Sub(e.OpenedAt) < postponed
 }
 
+// putAside puts a gate into the queue; what is written in a form stays there.
+func (m *model) putAside(d *gateDialog) {
+	m.lastAside++
+	m.minimised[d.g.ID()] = m.lastAside
+	if d.g.Form() {
+		m.aside[d.g.ID()] = d
+	}
+}
+
 func (m *model) openGate(e gate.Envelope, asked bool) {
+	if d := m.aside[e.ID]; d != nil {
+		delete(m.aside, e.ID)
+		d.setTheme(m.th)
+		m.push(d)
+		return
+	}
 	for _, live := range m.o.Session.Gates() {
 		if live.ID == e.ID {
 			e = live // with its private part, which no record holds
@@ -145,13 +162,16 @@ func (m *model) openGate(e gate.Envelope, asked bool) {
 	m.push(&gateDialog{gates.New(gates.Options{Envelope: e, Keys: m.keys, Theme: m.th, Now: m.now, Asked: asked, Remote: remote})})
 }
 
+// openOldestGate opens the gate that was put aside the longest ago, so that each
+// of several is reached without answering another one.
 func (m *model) openOldestGate() {
 	if len(m.gates) == 0 {
 		m.say("no gate is open")
 		return
 	}
-	delete(m.minimised, m.gates[0].ID)
-	m.openGate(m.gates[0], true)
+	e := slices.MinFunc(m.gates, func(a, b gate.Envelope) int { return m.minimised[a.ID] - m.minimised[b.ID] })
+	delete(m.minimised, e.ID)
+	m.openGate(e, true)
 }
 
 // position is a gate's place among the open ones.
@@ -196,7 +216,7 @@ func (m *model) act(d dialog, a action) tea.Cmd {
 func (m *model) actGate(d *gateDialog, a gates.Action) tea.Cmd {
 	switch a.Do {
 	case gates.Minimise:
-		m.minimised[d.g.ID()] = true
+		m.putAside(d)
 		m.remove(d)
 	case gates.Dismiss:
 		m.remove(d)

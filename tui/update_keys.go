@@ -108,7 +108,7 @@ func (m *model) ctrlC() tea.Cmd {
 	if d := m.top(); d != nil {
 		m.pop()
 		if g, ok := d.(*gateDialog); ok {
-			m.minimised[g.g.ID()] = true
+			m.putAside(g)
 			m.quitTwice(key, "put aside, F6 opens it; ")
 		}
 		return nil

@@ -20,6 +20,7 @@ package formview
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/looprig/looprig/harness/form"
@@ -243,6 +244,19 @@ func (f *Form) submit() Outcome {
 	}
 	f.value = obj
 	return Submitted
+}
+
+// Written reports whether somebody has put something into a field.
+func (f *Form) Written() bool {
+	return slices.ContainsFunc(f.fields, (*field).touched)
+}
+
+// Remark shows a host-written sentence above the fields, or takes it away.
+func (f *Form) Remark(s string) {
+	f.fault = nil
+	if s != "" {
+		f.fault = []string{s}
+	}
 }
 
 // SetError shows why an answer was not taken and focuses the field at fault.

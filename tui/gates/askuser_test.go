@@ -74,3 +74,20 @@ func TestQuestionIsDismissed(t *testing.T) {
 		}
 	}
 }
+
+// One key that goes back does not throw away what somebody has written.
+func TestAWrittenAnswerTakesTwoPressesToForget(t *testing.T) {
+	t.Parallel()
+	r := open(t, question(false), true)
+	r.press("m")
+	if got := r.press("esc"); got.Do != Nothing || !strings.Contains(r.view(80, 24), "this forgets what is written") {
+		t.Fatalf("%+v\n%s", got, r.view(80, 24))
+	}
+	if got := r.press("a"); got.Do != Nothing || strings.Contains(r.view(80, 24), "this forgets") {
+		t.Fatalf("%+v\n%s", got, r.view(80, 24))
+	}
+	r.press("esc")
+	if got := r.press("esc"); got.Do != Answer || got.Response.Action != gate.ActionDismiss {
+		t.Errorf("%+v", got)
+	}
+}

@@ -133,6 +133,9 @@ func (g *Gate) openForm() {
 // ID is the gate's id.
 func (g *Gate) ID() string { return g.env.ID }
 
+// Form reports a gate that is answered in a form.
+func (g *Gate) Form() bool { return g.form != nil }
+
 // Envelope is the gate that is shown.
 func (g *Gate) Envelope() gate.Envelope { return g.env }
 
@@ -197,10 +200,11 @@ func (g *Gate) Key(k tea.KeyPressMsg, now time.Time) Action {
 	if id, _ := g.o.Keys.Match(k, keymap.Global); id == keymap.OpenGate {
 		return g.putAside(k)
 	}
+	leaving := g.leaving
 	g.leaving = false
 	switch {
 	case g.form != nil:
-		return g.formKey(k)
+		return g.formKey(k, leaving)
 	case g.writing:
 		return g.reasonKey(k)
 	}
@@ -250,9 +254,20 @@ func (g *Gate) Paste(text string, now time.Time) {
 
 func answer(a gate.Action) Action { return Action{Do: Answer, Response: gate.Response{Action: a}} }
 
-func (g *Gate) formKey(k tea.KeyPressMsg) Action {
+// formKey handles a key of a form. Leaving one that something is written in
+// takes a second press; declining, a key of its own, does not.
+func (g *Gate) formKey(k tea.KeyPressMsg, leaving bool) Action {
 	asked := g.env.Kind == gate.KindAskUser
-	switch out := g.form.Key(k); out {
+	if leaving {
+		g.form.Remark("")
+	}
+	out := g.form.Key(k)
+	if out == formview.Cancelled && !leaving && g.form.Written() {
+		g.leaving = true
+		g.form.Remark("this forgets what is written: " + keymap.Pretty(k.String()) + " again does so; F6 puts it aside")
+		return Action{}
+	}
+	switch out {
 	case formview.Submitted:
 		if asked {
 			return Action{Do: Answer, Response: g.questionAnswer()}

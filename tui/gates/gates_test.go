@@ -247,6 +247,9 @@ func TestFormGate(t *testing.T) {
 	if got := r.press("ctrl+d"); got.Response.Action != gate.ActionDecline {
 		t.Errorf("decline: %+v", got)
 	}
+	if got := r.press("esc"); got.Do != Nothing {
+		t.Errorf("one press forgot what was written: %+v", got)
+	}
 	if got := r.press("esc"); got.Response.Action != gate.ActionCancel {
 		t.Errorf("cancel: %+v", got)
 	}
