@@ -39,12 +39,12 @@ func (fl *field) paged() bool {
 // scroll keeps the lines from..to in view, and a row above and below them free
 // for saying how much more there is.
 func (f *Form) scroll(total, from, to, h int) {
-	if f.focus == 0 && to <= h {
-		from = 0
-	}
 	room := h
 	if h >= marked && to < total-1 {
 		room--
+	}
+	if f.focus == 0 && to < room {
+		from = 0
 	}
 	if to > f.top+room-1 {
 		f.top = to - room + 1

@@ -59,3 +59,17 @@ func TestAPasteHidesNothing(t *testing.T) {
 		t.Errorf("%s", f.Object())
 	}
 }
+
+// What is written is on the screen, whatever its height.
+func TestTheWrittenLineIsVisible(t *testing.T) {
+	t.Parallel()
+	for lines := range 9 {
+		f := open(t, `{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}}`, func(o *Options) { o.Message = strings.Repeat("words\n", lines) })
+		press(f, "written")
+		for h := 3; h < 16; h++ {
+			if v := view(f, 40, h); !strings.Contains(v, "written") || !strings.Contains(v, "x *") {
+				t.Errorf("%d lines in a height of %d:\n%s", lines, h, v)
+			}
+		}
+	}
+}
