@@ -37,7 +37,7 @@ func CheckQuestion(question string, choices []string, multiple bool) error {
 			return errors.New("a choice is empty")
 		case len(c) > MaxChoiceBytes:
 			return fmt.Errorf("a choice is over %d bytes", MaxChoiceBytes)
-		case slices.Contains(choices[:i], c):
+		case slices.ContainsFunc(choices[:i], func(o string) bool { return strings.TrimSpace(o) == strings.TrimSpace(c) }):
 			return errors.New("two choices are the same")
 		}
 	}

@@ -28,6 +28,7 @@ func TestCheckQuestion(t *testing.T) {
 		"empty choice":    {question: "?", choices: []string{"a", " "}},
 		"long choice":     {question: "?", choices: []string{"a", strings.Repeat("x", MaxChoiceBytes+1)}},
 		"same choices":    {question: "?", choices: []string{"a", "a"}},
+		"look the same":   {question: "?", choices: []string{"a", " a"}},
 		"many":            {question: "?", choices: many},
 		"several of none": {question: "?", multiple: true},
 	} {

@@ -134,3 +134,29 @@ func TestAQuestionFromBeforeARestartIsCancelled(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Where several loops take input, each question says whose it is.
+func TestAQuestionNamesItsLoop(t *testing.T) {
+	t.Parallel()
+	for _, loops := range [][]string{{"main"}, {"main", "side"}} {
+		m := scripted.New(scripted.Config{Replies: []scripted.Reply{
+			calls(scripted.Call{Tool: ToolAskUser, Args: json.RawMessage(`{"question":"Which?"}`)}), calls(scripted.Call{Tool: "mcp__demo__add", Args: json.RawMessage(`{}`)}),
+		}})
+		o := Options{}
+		for _, name := range loops {
+			o.Loops = append(o.Loops, LoopConfig{Name: name, Model: m, AskUser: true})
+		}
+		w := open(t, o, nil, define("demo", "add", &fake{}))
+		w.submit(Input{Text: "go"})
+		for range 2 {
+			if title := w.gate().Prompt.Title; strings.HasPrefix(title, "main: ") != (len(loops) > 1) {
+				t.Errorf("%d loops: %q", len(loops), title)
+			}
+			if w.gate().Kind == gate.KindPermission {
+				break
+			}
+			w.answer(gate.Response{Action: gate.ActionDismiss})
+			w.eventually("the tool is asked about", func() bool { g := w.Gates(); return len(g) == 1 && g[0].Kind == gate.KindPermission })
+		}
+	}
+}

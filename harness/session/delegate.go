@@ -94,9 +94,10 @@ func (l *loop) depth() int {
 	return l.from.depth
 }
 
-// prefix begins the titles of a delegate's questions; "" for other loops.
+// prefix begins the titles of a loop's questions; "" for the only loop that
+// input goes to.
 func (l *loop) prefix() string {
-	if l.from == nil {
+	if l.from == nil && len(l.s.o.Loops) < 2 {
 		return ""
 	}
 	return safetext.ToLineN(l.id, 200).String() + ": "

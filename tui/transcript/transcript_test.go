@@ -190,3 +190,13 @@ func BenchmarkDelta(b *testing.B) {
 		tr.View(f)
 	}
 }
+
+// A call of a tool that does not exist is shown by the name that was asked for.
+func TestACallOfNoToolHasItsName(t *testing.T) {
+	t.Parallel()
+	tr, f := New(), frame(t, 70, 20)
+	tr.Requested(t0, "main", Call{ID: "c1", ModelName: "no_such\x1b[2J", By: "model", Args: json.RawMessage(`{}`)})
+	if out := text(tr.View(f)); !strings.Contains(out, "no_such") || strings.Contains(out, `""`) || strings.ContainsRune(out, '\x1b') {
+		t.Errorf("%s", out)
+	}
+}
