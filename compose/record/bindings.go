@@ -46,7 +46,14 @@ func (r *Recorder) changed(e *event.BindingChanged) {
 	}
 }
 
+// byItself is who a reconfiguration is by that a session does of itself: a
+// delegate's own servers come and go with it, and do so again in the script.
+var byItself = []string{"delegate", "loop closed"}
+
 func (r *Recorder) reconfigured(e *event.BindingReconfigured) {
+	if slices.Contains(byItself, e.By) {
+		return
+	}
 	for _, t := range r.order {
 		if !t.ended && t.parent == nil {
 			r.note("server %s was changed while turn %s ran; the script changes it after that", ident(e.Binding), ident(t.id))

@@ -163,6 +163,9 @@ func (r *Recorder) Add(e event.Event) {
 func (r *Recorder) addBinding(e event.Event) {
 	switch e := e.(type) {
 	case *event.ToolsetAdopted:
+		if r.loops[e.Loop].call != "" {
+			return // a delegate's: it may be of servers that only it has
+		}
 		for _, b := range e.Bindings {
 			r.have[b.Binding] = max(r.have[b.Binding], b.Generation)
 		}

@@ -203,13 +203,14 @@ func (r *Recorder) completed(e *event.ToolCompleted) {
 		return
 	}
 	t.tools = append(t.tools, e)
-	if e.Outcome == tool.Unavailable && starting(r.states[bindingOf(e.Tool)]) {
+	if b := bindingOf(e.Tool); b != "" && e.Outcome == tool.Unavailable && starting(r.states[b]) {
 		t.own().early = true
-		r.note("turn %s called a tool of server %s while that was still starting; in the script it is ready", ident(t.id), ident(bindingOf(e.Tool)))
+		r.note("turn %s called a tool of server %s while that was still starting; in the script it is ready", ident(t.id), ident(b))
 	}
 }
 
-// bindingOf is the binding of an identity, "" for the host's own tools.
+// bindingOf is the binding of an identity, "" for the host's own tools and for
+// names that are nobody's.
 func bindingOf(identity string) string {
 	rest, ok := strings.CutPrefix(identity, "mcp:")
 	if !ok {
