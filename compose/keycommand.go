@@ -88,12 +88,14 @@ func (k keyCommand) run(ctx context.Context) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("no key within %s", keyCommandWait)
+	case out.over: // before what the program makes of a pipe that is closed
+		return "", fmt.Errorf("it printed more than the %d bytes that a key may have", maxKeyBytes)
 	case errors.As(err, &failed):
 		return "", fmt.Errorf("it ended with exit code %d: run it yourself to see why", failed.ExitCode())
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("there is no such program")
 	case err != nil:
-		return "", errors.New("it cannot be run, or printed more than a key")
+		return "", errors.New("it cannot be run")
 	case value == "":
 		return "", errors.New("it printed nothing")
 	}
@@ -104,10 +106,12 @@ func (k keyCommand) run(ctx context.Context) (string, error) {
 type capped struct {
 	buf  bytes.Buffer
 	left int
+	over bool // more came
 }
 
 func (c *capped) Write(p []byte) (int, error) {
 	if len(p) > c.left {
+		c.over = true
 		return 0, errors.New("too much")
 	}
 	c.left -= len(p)
