@@ -134,7 +134,7 @@ func (h *heads) update() {
 	ctx, cancel := context.WithTimeout(context.Background(), headWait)
 	defer cancel()
 	head, err := h.dir.Update(ctx, h.app.store)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, anchor.ErrEmpty) {
 		return // nothing to keep yet
 	}
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/ledger"
 	"github.com/looprig/looprig/harness/ledger/anchor"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // withLedger does something with the home's ledger, for reading.
@@ -41,7 +42,7 @@ func (c *CLI) LedgerHead(ctx context.Context) error {
 			return err
 		}
 		head, err := dir.Update(ctx, store)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, anchor.ErrEmpty) {
 			return exit.New(exit.Usage, "the ledger has no entries yet, so there is no head of it")
 		}
 		if err != nil {
@@ -93,6 +94,7 @@ func (c *CLI) LedgerExport(ctx context.Context, f ExportOptions) error {
 		if _, err := out.Write(append(first, '\n')); err != nil {
 			return unwritten(err)
 		}
+		entries := 0
 		for s, err := range store.LedgerEntries(ctx, 1) {
 			if err != nil {
 				return err
@@ -107,9 +109,14 @@ func (c *CLI) LedgerExport(ctx context.Context, f ExportOptions) error {
 			if line == nil {
 				continue
 			}
+			entries++
 			if _, err := out.Write(append(line, '\n')); err != nil {
 				return unwritten(err)
 			}
+		}
+		if f.Session != "" && entries == 0 && ctx.Err() == nil {
+			return exit.New(exit.Usage, "the ledger has no entry of a session %s", safetext.Ident(f.Session)).
+				WithHint("it takes the whole id, as looprig sessions list has it")
 		}
 		if err := out.Flush(); err != nil {
 			return unwritten(err)
@@ -158,7 +165,7 @@ func (c *CLI) exportHead(ctx context.Context, store *sqlite.Store) (anchor.Head,
 		}
 		err = uerr
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, anchor.ErrEmpty) {
 		_, _ = fmt.Fprintf(c.Stderr, "looprig: the checkpoint is not signed: %v\n", err)
 	}
 	id, err := store.HomeID(ctx)

@@ -115,17 +115,21 @@ func (d *Dir) Read() (Head, error) {
 	return h, nil
 }
 
+// ErrEmpty says that a ledger has no entries, of which there is no head. It is
+// none of the errors of a directory that is not there.
+var ErrEmpty = errors.New("the ledger has no entries")
+
 // Update brings the head to the end of the ledger and returns it. The head stays
 // as it was, and a *ledger.HeadError is returned, when the ledger is shorter than
 // the head or does not begin with it. A ledger without entries gets no head: the
-// error is fs.ErrNotExist.
+// error is ErrEmpty.
 func (d *Dir) Update(ctx context.Context, c Chain) (Head, error) {
 	size, err := c.LedgerSize(ctx)
 	if err != nil {
 		return Head{}, err
 	}
 	if size == 0 && !d.exists() {
-		return Head{}, fmt.Errorf("the ledger has no entries: %w", fs.ErrNotExist)
+		return Head{}, ErrEmpty
 	}
 	if err := os.MkdirAll(d.path, dirMode); err != nil {
 		return Head{}, fmt.Errorf("the directory of the head cannot be made: %w", err)

@@ -63,7 +63,7 @@ func at(t *testing.T, base string) *anchor.Dir {
 func TestHeadMovesForwardOnly(t *testing.T) {
 	t.Parallel()
 	d := at(t, filepath.Join(t.TempDir(), "state", "heads"))
-	if _, err := d.Update(t.Context(), newChain(0, "")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.Update(t.Context(), newChain(0, "")); !errors.Is(err, anchor.ErrEmpty) {
 		t.Fatalf("a head of nothing: %v", err)
 	}
 	if _, err := os.Stat(d.Path()); err == nil {
