@@ -351,7 +351,9 @@ func TestTerminalSessions(t *testing.T) {
 	x.line("/sessions add")
 	x.see("with “add”", "this one")
 	x.Type("\x06") // a copy of it
-	x.see("the session goes on", "●1")
+	x.Until(patience, "the copy in the place of its original", func(s string) bool {
+		return !strings.Contains(s, first) && strings.Contains(s, "the session goes on") && strings.Contains(s, "●1")
+	})
 	x.quit()
 	all := w.sessions()
 	if len(all) != 3 {
