@@ -78,7 +78,7 @@ func (c *CLI) terminal(ctx context.Context, f RootOptions) error {
 	for {
 		a, err := compose.Open(ctx, opt)
 		if err != nil {
-			return err
+			return endOf(ctx, err) // between two sessions the keys are not the interface's yet
 		}
 		res, err := compose.RunTerminal(ctx, a, compose.TerminalOptions{
 			Stdin: c.Stdin, Stdout: c.Stdout, Theme: f.Theme, NoColor: c.NoColor || noColor,

@@ -113,7 +113,9 @@ type Store interface {
 	// Append makes a batch durable. It returns the sealed ledger entries. It
 	// fails with ErrConflict when ExpectedSeq is not the last sequence number,
 	// ErrFenced when the lease is lost, and a *LatchedError after the first
-	// write error (contention is waited for and does not count).
+	// write error (contention is waited for and does not count). A batch whose
+	// records all have keys that the session has already was appended before:
+	// nothing of it is appended again, and no entries are returned.
 	Append(ctx context.Context, lease Lease, batch Batch) ([]ledger.Entry, error)
 	// Read yields the records from a sequence number on, in order.
 	Read(ctx context.Context, session string, from uint64) iter.Seq2[Record, error]

@@ -117,7 +117,7 @@ func TestServerTextStaysEnclosed(t *testing.T) {
 	if text := plainJSON(t, w.history()); !strings.Contains(text, evil) {
 		t.Error("the history has nothing of it")
 	}
-	for _, rec := range w.store.records {
+	for _, rec := range w.store.all() {
 		if strings.Contains(string(rec.Line), strings.Trim(b.begin, "<>")+`\u003e\u003c`) {
 			t.Error("a record has marks of the host")
 		}

@@ -112,7 +112,7 @@ func TestJournalFailureLatches(t *testing.T) {
 			break
 		}
 	}
-	if !errors.As(err, &loss) || !errors.Is(err, broken) || loss.From != uint64(len(store.records))+1 {
+	if !errors.As(err, &loss) || !errors.Is(err, broken) || loss.From != uint64(len(store.all()))+1 {
 		t.Fatalf("subscription: %v", err)
 	}
 }

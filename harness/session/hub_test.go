@@ -54,11 +54,11 @@ func TestOverflownSubscriptionReadsTheJournal(t *testing.T) {
 	}
 	w.shut()
 	recs, err := drain(t, slow)
-	if !errors.Is(err, io.EOF) || len(recs) != len(w.store.records) {
-		t.Fatalf("%d records of %d: %v", len(recs), len(w.store.records), err)
+	if !errors.Is(err, io.EOF) || len(recs) != len(w.store.all()) {
+		t.Fatalf("%d records of %d: %v", len(recs), len(w.store.all()), err)
 	}
 	for i, r := range recs {
-		if !r.Durable || r.Event.Head().Seq != uint64(i+1) || !bytes.Equal(r.Line, w.store.records[i].Line) {
+		if !r.Durable || r.Event.Head().Seq != uint64(i+1) || !bytes.Equal(r.Line, w.store.all()[i].Line) {
 			t.Fatalf("record %d: %s", i, r.Line)
 		}
 	}
@@ -162,7 +162,7 @@ func TestConcurrentPublishersShareAppends(t *testing.T) {
 	})
 	close(hold)
 	wg.Wait()
-	if got := len(w.store.records); got != n+3 {
+	if got := len(w.store.all()); got != n+3 {
 		t.Fatalf("%d records", got)
 	}
 	if got := len(w.store.appends); got > n*3/4 {
@@ -189,7 +189,7 @@ func TestNothingIsAppendedAfterTheFirstFailure(t *testing.T) {
 	publish := func() { errs <- w.Publish(context.Background(), notice("x")) }
 	go publish()
 	<-failing
-	before := len(w.store.records)
+	before := len(w.store.all())
 	go publish()
 	w.eventually("the second waits", func() bool {
 		w.hub.mu.Lock()
@@ -203,7 +203,7 @@ func TestNothingIsAppendedAfterTheFirstFailure(t *testing.T) {
 			t.Fatalf("publish: %v", err)
 		}
 	}
-	if n := len(w.store.records); n != before {
+	if n := len(w.store.all()); n != before {
 		t.Fatalf("%d records were appended after the failure", n-before)
 	}
 }
@@ -305,7 +305,7 @@ func TestHostGatesAreEvents(t *testing.T) {
 	if err != nil || r.Close != gate.ReasonWithdrawn || r.Action != gate.ActionCancel {
 		t.Fatalf("%+v %v", r, err)
 	}
-	for _, rec := range w.store.records {
+	for _, rec := range w.store.all() {
 		if bytes.Contains(rec.Line, []byte("canary")) {
 			t.Fatalf("the private part is in the journal: %s", rec.Line)
 		}

@@ -187,7 +187,7 @@ func TestRestoreOfEveryPrefix(t *testing.T) {
 	t.Parallel()
 	w, _ := rich(t)
 	w.shut()
-	total := len(w.store.records)
+	total := len(w.store.all())
 	for n := 1; n <= total; n++ {
 		store := w.store.cut(n)
 		m := &teller{}
@@ -278,7 +278,7 @@ func TestSnapshotIsTheSamePast(t *testing.T) {
 	ld := loader{store: w.store, limits: w.o.Limits}
 	want, err := loader{store: w.store, limits: w.o.Limits, plain: true}.load(t.Context(), w.ID(), 0)
 	w.must(err)
-	for n := 1; n <= len(w.store.records); n++ {
+	for n := 1; n <= len(w.store.all()); n++ {
 		at, err := loader{store: w.store, limits: w.o.Limits, plain: true}.load(t.Context(), w.ID(), uint64(n))
 		w.must(err)
 		body, err := ld.encode(at)
@@ -417,7 +417,7 @@ func TestRestoreDrift(t *testing.T) {
 	is := event.Fingerprint{{Field: "loops.main.model", Value: "a", Severity: event.SeverityWarn}, {Field: "policy", Value: "sha256:2", Severity: event.SeverityBreak}}
 	w := open(t, Options{Fingerprint: was, Loops: []LoopConfig{{Name: "main", Model: &teller{}}}}, nil)
 	w.shut()
-	records := len(w.store.records)
+	records := len(w.store.all())
 	o := restoreOptions(left{w.store}, &teller{})
 	o.Fingerprint = is
 	_, err := Restore(t.Context(), o, w.ID())

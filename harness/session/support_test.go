@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,13 @@ func (m *memoryStore) Blob(_ context.Context, d string) (journal.Blob, error) {
 
 func (m *memoryStore) List(context.Context, journal.Query) ([]journal.Meta, error) { return nil, nil }
 func (m *memoryStore) Close() error                                                { return nil }
+
+// all is what is there now: the hub may append meanwhile.
+func (m *memoryStore) all() []journal.Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.records)
+}
 
 func (m *memoryStore) setFail(f func(journal.Batch) error) {
 	m.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/ledger"
@@ -34,6 +35,9 @@ func (s *Store) deleteSession(ctx context.Context, tx *sql.Tx, session string) e
 	case forks > 0:
 		return refuse(fmt.Errorf("%w: %s", journal.ErrForked, session))
 	}
+	if err := s.unsaltSession(ctx, tx, session); err != nil {
+		return err
+	}
 	if err := dropRefs(ctx, tx, session); err != nil {
 		return err
 	}
@@ -45,4 +49,50 @@ func (s *Store) deleteSession(ctx context.Context, tx *sql.Tx, session string) e
 		}
 	}
 	return nil
+}
+
+// DetailDeleted is the detail of redactions that come with a deletion.
+const DetailDeleted = "session"
+
+// unsaltSession takes away the salts of all that the ledger says of a session, so
+// that no guess at what was deleted can be confirmed, and appends the entries
+// that say so.
+func (s *Store) unsaltSession(ctx context.Context, tx *sql.Tx, session string) error {
+	entries, err := saltedOf(ctx, tx, session)
+	if err != nil {
+		return err
+	}
+	var drafts []ledger.Draft
+	for some := range slices.Chunk(entries, MaxRedacted) {
+		for _, seq := range some {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM salts WHERE entry=?", seq); err != nil {
+				return err
+			}
+		}
+		drafts = append(drafts, ledger.Draft{
+			Kind: ledger.KindRedaction, Session: session, Source: "person", Answerer: "local", AnswererKind: "person",
+			Detail: DetailDeleted, Redacts: some, Reason: "the session was deleted",
+		})
+	}
+	_, err = s.seal(ctx, tx, drafts)
+	return err
+}
+
+// saltedOf lists the entries of a session that have a salt. Entries that cannot
+// be read are for a verification to tell.
+func saltedOf(ctx context.Context, tx *sql.Tx, session string) (out []uint64, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT l.seq FROM ledger l WHERE EXISTS (SELECT 1 FROM salts WHERE entry=l.seq)
+		AND CASE WHEN json_valid(CAST(l.body AS TEXT)) THEN json_extract(CAST(l.body AS TEXT), '$.session') END = ? ORDER BY l.seq`, session)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var seq uint64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		out = append(out, seq)
+	}
+	return out, rows.Err()
 }

@@ -22,6 +22,9 @@ type tip struct {
 	seq  uint64
 	hash string
 	tree ledger.Tree
+	// read says that it is of the transaction that is open, in which nobody else
+	// appends.
+	read bool
 }
 
 // seal appends entries: each with its salt, and with the nodes of the tree that
@@ -58,6 +61,7 @@ func (s *Store) seal(ctx context.Context, tx *sql.Tx, drafts []ledger.Draft) ([]
 		at.seq, at.hash = e.Seq, e.Hash
 		out = append(out, e)
 	}
+	at.read = true
 	s.tip = at
 	return out, nil
 }
@@ -66,6 +70,9 @@ func (s *Store) seal(ctx context.Context, tx *sql.Tx, drafts []ledger.Draft) ([]
 // when nobody else appended and nothing was undone since; else the tree is made
 // out of its stored nodes.
 func (s *Store) end(ctx context.Context, tx *sql.Tx) (tip, error) {
+	if s.tip.read {
+		return tip{seq: s.tip.seq, hash: s.tip.hash, tree: s.tip.tree.Clone()}, nil
+	}
 	var at tip
 	err := tx.StmtContext(ctx, s.st.last).QueryRowContext(ctx).Scan(&at.seq, &at.hash)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -155,34 +162,82 @@ func fillTree(ctx context.Context, tx *sql.Tx) error {
 	}
 }
 
-const readEntries = `SELECT l.seq, l.hash, l.body, t.nodes, (SELECT group_concat(field) FROM salts WHERE entry=l.seq)
-	FROM ledger l LEFT JOIN tree t ON t.seq=l.seq WHERE l.seq>=? ORDER BY l.seq`
+// An entry has a line for each of its salts: one, unless something was redacted.
+const entryLines = `SELECT l.seq, l.hash, l.body, t.nodes, s.field FROM ledger l
+	LEFT JOIN tree t ON t.seq=l.seq LEFT JOIN salts s ON s.entry=l.seq WHERE l.seq>=? ORDER BY l.seq, s.field`
+
+// Entries are read ahead of who looks at them, in batches of at most so many, or
+// of about so many bytes.
+const (
+	batchEntries = 256
+	batchBytes   = 256 << 10
+	batchesAhead = 4
+)
 
 // LedgerEntries implements ledger.Reader.
 func (s *Store) LedgerEntries(ctx context.Context, from uint64) iter.Seq2[ledger.Stored, error] {
 	return func(yield func(ledger.Stored, error) bool) {
-		rows, err := s.db.QueryContext(ctx, readEntries, max(from, 1))
-		if err != nil {
-			yield(ledger.Stored{}, classify("ledger", err))
-			return
-		}
-		defer func() { _ = rows.Close() }() // an error of reading shows in rows.Err
-		for rows.Next() {
-			e := ledger.Stored{Kept: true}
-			var salts sql.NullString
-			if err := rows.Scan(&e.Seq, &e.Hash, &e.Body, &e.Nodes, &salts); err != nil {
-				yield(e, classify("ledger", err))
-				return
+		ctx, cancel := context.WithCancel(ctx)
+		batches := make(chan []ledger.Stored, batchesAhead)
+		var failed error // once batches is closed
+		go func() {
+			defer close(batches)
+			failed = s.readEntries(ctx, from, batches)
+		}()
+		defer func() {
+			cancel()
+			for range batches { // the reader is gone when this returns
 			}
-			e.Salts = salts.String
-			if !yield(e, nil) {
-				return
+		}()
+		for batch := range batches {
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return
+				}
 			}
 		}
-		if err := rows.Err(); err != nil {
-			yield(ledger.Stored{}, classify("ledger", err))
+		if failed != nil {
+			yield(ledger.Stored{}, failed)
 		}
 	}
+}
+
+// readEntries sends the entries from a number on, and those before a failure
+// too, until ctx ends.
+func (s *Store) readEntries(ctx context.Context, from uint64, to chan<- []ledger.Stored) (err error) {
+	rows, err := s.db.QueryContext(ctx, entryLines, max(from, 1))
+	if err != nil {
+		return classify("ledger", err)
+	}
+	defer func() { _ = rows.Close() }() // an error of reading shows in rows.Err
+	var batch []ledger.Stored
+	size := 0
+	send := func() {
+		select {
+		case to <- batch:
+		case <-ctx.Done():
+		}
+		batch, size = make([]ledger.Stored, 0, batchEntries), 0
+	}
+	defer func() { send() }()
+	for rows.Next() {
+		e := ledger.Stored{Kept: true}
+		var salt sql.NullString
+		if err := rows.Scan(&e.Seq, &e.Hash, &e.Body, &e.Nodes, &salt); err != nil {
+			return classify("ledger", err)
+		}
+		e.Salts = salt.String
+		if n := len(batch); n > 0 && batch[n-1].Seq == e.Seq {
+			batch[n-1].Salts += "," + e.Salts
+			continue
+		}
+		if len(batch) >= batchEntries || size >= batchBytes {
+			send()
+		}
+		batch = append(batch, e)
+		size += len(e.Body) + len(e.Nodes)
+	}
+	return classify("ledger", rows.Err())
 }
 
 // LedgerTail returns the last n entries, oldest first, as they are stored.

@@ -100,28 +100,42 @@ func (s *Store) group(first *job, expect int, gather *time.Timer) []*job {
 	return group
 }
 
-// commit runs a group. A failure of the transaction itself fails every job in
-// it and, unless it is contention, latches the store.
+// commit runs a group in one transaction, first without savepoints: a job that
+// is turned down is rare, undoes the group and has it run again with them. A
+// failure of the transaction itself fails every job in it and, unless it is
+// contention, latches the store.
 func (s *Store) commit(group []*job) {
 	if err := s.latchedErr(); err != nil {
 		failAll(group, err)
 		return
 	}
 	ctx := context.Background()
-	tx, err := s.wdb.BeginTx(ctx, nil)
+	err := s.transact(ctx, group, s.runJob)
+	var turnedDown *refusal
+	if errors.As(err, &turnedDown) {
+		err = s.transact(ctx, group, s.runInSavepoint)
+	}
 	if err != nil {
 		s.failGroup(group, err)
-		return
 	}
+}
+
+// transact runs the jobs of a group in a transaction, or nothing of them.
+func (s *Store) transact(ctx context.Context, group []*job, run func(context.Context, *sql.Tx, *job) error) error {
+	tx, err := s.wdb.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	s.tip.read = false // what others appended since
 	for _, j := range group {
-		if err := s.runInSavepoint(ctx, tx, j); err != nil {
-			s.failGroup(group, errors.Join(err, ignoreDone(tx.Rollback())))
-			return
+		if err := run(ctx, tx, j); err != nil {
+			return errors.Join(err, ignoreDone(tx.Rollback()))
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		s.failGroup(group, errors.Join(err, ignoreDone(tx.Rollback())))
+		return errors.Join(err, ignoreDone(tx.Rollback()))
 	}
+	return nil
 }
 
 func failAll(group []*job, err error) {
@@ -149,6 +163,11 @@ func (r *refusal) Unwrap() error { return r.err }
 
 func refuse(err error) error { return &refusal{err: err} }
 
+func (s *Store) runJob(ctx context.Context, tx *sql.Tx, j *job) error {
+	j.entries, j.err = j.run(ctx, tx)
+	return j.err
+}
+
 func (s *Store) runInSavepoint(ctx context.Context, tx *sql.Tx, j *job) error {
 	if _, err := tx.StmtContext(ctx, s.st.savepoint).ExecContext(ctx); err != nil {
 		return err
@@ -158,6 +177,7 @@ func (s *Store) runInSavepoint(ctx context.Context, tx *sql.Tx, j *job) error {
 	switch {
 	case errors.As(j.err, &turnedDown):
 		j.entries, j.err = nil, turnedDown.err
+		s.tip.read = false // it may have sealed
 		_, err := tx.ExecContext(ctx, "ROLLBACK TO job; RELEASE job")
 		return err
 	case j.err != nil:
@@ -175,46 +195,66 @@ func (s *Store) Append(ctx context.Context, lease journal.Lease, b journal.Batch
 		}
 	}
 	return s.do(ctx, func(ctx context.Context, tx *sql.Tx) ([]ledger.Entry, error) {
-		if err := s.appendRecords(ctx, tx, lease, b); err != nil {
+		fresh, err := s.appendRecords(ctx, tx, lease, b)
+		if err != nil || !fresh {
 			return nil, err
 		}
 		return s.seal(ctx, tx, b.Ledger)
 	})
 }
 
-func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lease, b journal.Batch) error {
-	last, err := s.checkLease(ctx, tx, lease)
-	if err != nil {
-		return err
+// appendRecords reports whether the batch is fresh, which one that was appended
+// before is not.
+func (s *Store) appendRecords(ctx context.Context, tx *sql.Tx, lease journal.Lease, b journal.Batch) (fresh bool, err error) {
+	if ok, err := s.advance(ctx, tx, lease, b); err != nil {
+		return false, err
+	} else if !ok {
+		return false, s.misplaced(ctx, tx, lease, b)
 	}
-	if last != b.ExpectedSeq {
-		dup, err := alreadyThere(ctx, tx, lease.Session, b)
-		if err != nil || dup {
-			return err
-		}
-		return refuse(fmt.Errorf("%w: expected %d, the last record is %d", journal.ErrConflict, b.ExpectedSeq, last))
-	}
-	var turns int
-	closed := false
 	insert := tx.StmtContext(ctx, s.st.insert)
 	for _, r := range b.Records {
 		if _, err := insert.ExecContext(ctx,
 			lease.Session, r.Seq, r.Type, r.Time.UnixMicro(), nullable(r.Key), crc32.Checksum(r.Line, castagnoli), r.Line); err != nil {
-			return err
+			return false, err
 		}
-		last = r.Seq
+	}
+	return true, storeBlobs(ctx, tx, lease.Session, b)
+}
+
+// advance moves the session to the end of the batch when the lease holds and the
+// batch begins where the session ends.
+func (s *Store) advance(ctx context.Context, tx *sql.Tx, lease journal.Lease, b journal.Batch) (bool, error) {
+	var turns int
+	closed := false
+	for _, r := range b.Records {
 		closed = r.Type == typeClosed
 		if r.Type == typeTurn {
 			turns++
 		}
 	}
-	if err := storeBlobs(ctx, tx, lease.Session, b); err != nil {
+	now := s.now()
+	res, err := tx.StmtContext(ctx, s.st.advance).ExecContext(ctx,
+		len(b.Records), turns, len(b.Records) > 0, closed, now.UnixMicro(), now.Add(LeaseTTL).UnixMicro(),
+		lease.Session, b.ExpectedSeq, lease.Token, lease.Holder)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+// misplaced says why a batch cannot be appended. A batch that is there already is
+// none that was misplaced.
+func (s *Store) misplaced(ctx context.Context, tx *sql.Tx, lease journal.Lease, b journal.Batch) error {
+	last, err := s.checkLease(ctx, tx, lease)
+	if err != nil {
 		return err
 	}
-	now := s.now()
-	_, err = tx.StmtContext(ctx, s.st.advance).ExecContext(ctx,
-		last, turns, len(b.Records) > 0, closed, now.UnixMicro(), now.Add(LeaseTTL).UnixMicro(), lease.Session)
-	return err
+	dup, err := alreadyThere(ctx, tx, lease.Session, b)
+	if err != nil || dup {
+		return err
+	}
+	return refuse(fmt.Errorf("%w: expected %d, the last record is %d", journal.ErrConflict, b.ExpectedSeq, last))
 }
 
 // alreadyThere reports whether every record of the batch has a key that is in
