@@ -104,9 +104,8 @@ func (c *Conn) Read(ctx context.Context) (wire.Frame, error) {
 	if err := ctx.Err(); err != nil {
 		return wire.Frame{}, err
 	}
-	release := c.stdout.under(ctx)
+	c.stdout.ctx = ctx
 	frame, err := c.frames.next()
-	release()
 	switch {
 	case err == nil:
 		if c.opt.Trace != nil && frame.Data != nil {

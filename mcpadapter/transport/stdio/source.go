@@ -33,7 +33,8 @@ type source struct {
 	closing atomic.Bool // the reader is to stop
 	discard atomic.Bool // closing, but the stream is still being emptied
 
-	// The reader's own.
+	// The reader's own: ctx, where there is one, is that of the frame that it waits
+	// for.
 	ctx       context.Context
 	skipUntil time.Time
 	draining  bool
@@ -52,8 +53,11 @@ func (s *source) childGone() {
 	}
 }
 
-// Read implements io.Reader for the one reading goroutine.
+// Read implements io.Reader for the one reading goroutine. It ends with ctx.
 func (s *source) Read(p []byte) (int, error) {
+	if s.ctx != nil && s.ctx.Done() != nil {
+		defer context.AfterFunc(s.ctx, s.interrupt)()
+	}
 	for {
 		if s.draining {
 			return s.drain(p)
@@ -100,15 +104,6 @@ func (s *source) limit(until time.Time) {
 	if s.gone.Load() || s.closing.Load() {
 		s.interrupt()
 	}
-}
-
-// under binds reads to a context until the returned function is called.
-func (s *source) under(ctx context.Context) (release func() bool) {
-	s.ctx = ctx
-	if ctx.Done() == nil {
-		return func() bool { return true }
-	}
-	return context.AfterFunc(ctx, s.interrupt)
 }
 
 // ended folds the ways in which a stream ends into io.EOF.
