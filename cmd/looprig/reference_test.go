@@ -3,9 +3,7 @@ package main
 //go:generate go test -run TestReference -args -update
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,23 +12,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/looprig/looprig/compose/cli"
+	"github.com/looprig/looprig/internal/refpage"
 )
-
-var update = flag.Bool("update", false, "write the reference page")
 
 // TestReference keeps docs/reference/commands.md as the command tree has it.
 func TestReference(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "reference", "commands.md")
-	want := reference()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil || string(got) != want {
-		t.Errorf("%s is stale (%v): run make generate", path, err)
-	}
+	t.Parallel()
+	refpage.Check(t, filepath.Join("..", ".."), "commands.md", reference())
 }
 
 func reference() string {

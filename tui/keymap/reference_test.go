@@ -3,29 +3,18 @@ package keymap
 //go:generate go test -run TestReference -args -update
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the reference page")
+	"github.com/looprig/looprig/internal/refpage"
+)
 
 // TestReference keeps docs/reference/keymap.md as the registry has it.
 func TestReference(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "reference", "keymap.md")
-	want := reference()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil || string(got) != want {
-		t.Errorf("%s is stale (%v): run make generate", path, err)
-	}
+	t.Parallel()
+	refpage.Check(t, filepath.Join("..", ".."), "keymap.md", reference())
 }
 
 func reference() string {
