@@ -39,7 +39,7 @@ var inside = map[string][]string{
 }
 
 // insideTests lists what test files may import besides.
-var insideTests = []string{"internal/ptytest", "internal/safetext", "internal/leaktest", "internal/refpage"}
+var insideTests = []string{"internal/ptytest", "internal/safetext", "internal/refpage"}
 
 // outside lists, for each third-party module path (or a part of one), the trees that
 // may import it. The longest path that matches decides.
