@@ -121,6 +121,8 @@ type Store interface {
 	Read(ctx context.Context, session string, from uint64) iter.Seq2[Record, error]
 	// Blob returns a stored body.
 	Blob(ctx context.Context, digest string) (Blob, error)
+	// List leaves out sessions without a record: they are being made, or whoever
+	// made them was killed before the first; Create removes the latter.
 	List(ctx context.Context, q Query) ([]Meta, error)
 	// Watch is Read that goes on with the records that are appended, by any
 	// process, until ctx ends (whose error it then yields) or session.closed was

@@ -93,12 +93,15 @@ func (m *memoryStore) Release(context.Context, journal.Lease) error {
 
 func (m *memoryStore) Append(_ context.Context, _ journal.Lease, b journal.Batch) ([]ledger.Entry, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fail != nil {
-		if err := m.fail(b); err != nil {
+	fail := m.fail
+	m.mu.Unlock()
+	if fail != nil {
+		if err := fail(b); err != nil {
 			return nil, err
 		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if b.ExpectedSeq != uint64(len(m.records)) {
 		return nil, journal.ErrConflict
 	}

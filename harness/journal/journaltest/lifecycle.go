@@ -52,6 +52,10 @@ func forks(t *testing.T, o Opener) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if metas, err := s.List(t.Context(), journal.Query{Prefix: "F"}); err != nil || len(metas) != 0 {
+		t.Fatalf("a fork without a record is listed: %+v, %v", metas, err)
+	}
+	mustAppend(t, s, fork, 0, record(1, "f"))
 	if m := one(t, s, journal.Query{Prefix: "F"}); m.Parent != "P" || m.ParentSeq != 1 {
 		t.Fatalf("the fork is listed as %+v", m)
 	}
@@ -79,9 +83,11 @@ func searching(t *testing.T, o Opener) {
 		t.Fatal(err)
 	}
 	clock.Advance(time.Second)
-	if _, err := s.Create(t.Context(), journal.Meta{Session: "S2", Title: "Über 100% of_it"}, "h"); err != nil {
+	second, err := s.Create(t.Context(), journal.Meta{Session: "S2", Title: "Über 100% of_it"}, "h")
+	if err != nil {
 		t.Fatal(err)
 	}
+	mustAppend(t, s, second, 0, record(1, "a"))
 	for text, want := range map[string]string{
 		"straße": "S1", "“NORD”": "S1", "docs:find_it": "S1", "marzipan": "S1", "über 100%": "S2",
 		"needleinargs": "", "nowhere": "", "100%of": "", "toolset": "", "": "S2 S1",
@@ -107,6 +113,7 @@ func openSessions(t *testing.T, o Opener) {
 	clock := NewClock()
 	s := open(t, o, clock.Now)
 	lease := create(t, s, "S1")
+	mustAppend(t, s, lease, 0, record(1, "a"))
 	if m := one(t, s, journal.Query{}); m.Open != "holder-a" {
 		t.Fatalf("a held session is listed as %+v", m)
 	}
@@ -117,7 +124,7 @@ func openSessions(t *testing.T, o Opener) {
 	if err := s.Renew(t.Context(), lease, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, s, lease, 0, record(1, "a")) // must not shorten the lease
+	mustAppend(t, s, lease, 1, record(2, "b")) // must not shorten the lease
 	clock.Advance(30 * time.Minute)
 	if m := one(t, s, journal.Query{}); m.Open != "holder-a" {
 		t.Fatalf("a renewed lease is listed as %+v", m)

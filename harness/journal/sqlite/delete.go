@@ -20,6 +20,9 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 }
 
 func (s *Store) deleteSession(ctx context.Context, tx *sql.Tx, session string) error {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE parent=? AND "+stillborn, session, s.now().UnixMicro()); err != nil {
+		return err
+	}
 	var holder string
 	var expires int64
 	var forks int

@@ -1,9 +1,11 @@
 package sqlite_test
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/sqlite"
@@ -29,7 +31,7 @@ func TestDeletingTakesTheSaltsAway(t *testing.T) {
 			{Kind: ledger.KindOutcome, Session: id, Call: "c1", ResultDigest: digestOf("secret")},
 			{Kind: ledger.KindReconfiguration, Session: id}, // nothing to open
 		}
-		if _, err := s.Append(t.Context(), lease, journal.Batch{Ledger: drafts}); err != nil {
+		if _, err := s.Append(t.Context(), lease, journal.Batch{Records: []journal.Record{{Seq: 1, Type: "notice", Line: []byte(`{}`)}}, Ledger: drafts}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Release(t.Context(), lease); err != nil {
@@ -55,5 +57,50 @@ func TestDeletingTakesTheSaltsAway(t *testing.T) {
 	e, err := ledger.Open(last[0])
 	if err != nil || e.Kind != ledger.KindRedaction || e.Session != "S1" || e.Detail != sqlite.DetailDeleted || !slices.Equal(e.Redacts, []uint64{1, 2}) {
 		t.Fatalf("%+v, %v", e, err)
+	}
+}
+
+// A session whose maker was killed before its first record is in nobody's way:
+// it is not listed, and gone once its lease has run out and another is made.
+func TestStillbornSessions(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "looprig.db"), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	parent, err := s.Create(t.Context(), journal.Meta{Session: "P"}, "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), parent, journal.Batch{Records: []journal.Record{{Seq: 1, Type: "notice", Line: []byte(`{}`)}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []journal.Meta{{Session: "S"}, {Session: "F", Parent: "P", ParentSeq: 1}} {
+		if _, err := s.Create(t.Context(), m, "dead"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if metas, err := s.List(t.Context(), journal.Query{}); err != nil || len(metas) != 1 || metas[0].Session != "P" {
+		t.Fatalf("%+v, %v", metas, err)
+	}
+	if err := s.Delete(t.Context(), "P"); !errors.Is(err, journal.ErrForked) {
+		t.Fatalf("while the fork may still get records: %v", err)
+	}
+	now = now.Add(2 * sqlite.LeaseTTL)
+	if err := s.Delete(t.Context(), "P"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), journal.Meta{Session: "N"}, "h"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"S", "F"} {
+		if _, err := s.Acquire(t.Context(), id, "h", time.Minute); !errors.Is(err, journal.ErrNotFound) {
+			t.Errorf("%s is still there: %v", id, err)
+		}
 	}
 }

@@ -191,6 +191,9 @@ func TestEightProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.Append(t.Context(), lease, batchOf("shared", 1)); err != nil {
+		t.Fatal(err)
+	}
 	if err := errors.Join(s.Release(t.Context(), lease), s.Close()); err != nil {
 		t.Fatal(err)
 	}

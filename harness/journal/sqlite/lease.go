@@ -19,6 +19,9 @@ func (s *Store) Create(ctx context.Context, m journal.Meta, holder string) (jour
 		if m.Created.IsZero() {
 			m.Created = now
 		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE "+stillborn, now.UnixMicro()); err != nil {
+			return nil, err
+		}
 		res, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO sessions
 			(id, created, updated, title, mode, model, parent, parent_seq, lease_holder, lease_token, lease_expires) VALUES (?,?,?,?,?,?,?,?,?,1,?)`,
 			m.Session, m.Created.UnixMicro(), now.UnixMicro(), m.Title, m.Mode, m.Model, m.Parent, m.ParentSeq, holder, now.Add(LeaseTTL).UnixMicro())
@@ -32,6 +35,9 @@ func (s *Store) Create(ctx context.Context, m journal.Meta, holder string) (jour
 	})
 	return lease, err
 }
+
+// stillborn are sessions whose maker was killed before their first record.
+const stillborn = "last_seq=0 AND lease_expires<=?"
 
 // Acquire implements journal.Store.
 func (s *Store) Acquire(ctx context.Context, session, holder string, ttl time.Duration) (journal.Lease, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/looprig/looprig/harness/journal/search"
 )
 
-// List implements journal.Store. A query with a text reads the sessions one after
+// List implements journal.Store. Sessions without a record are left out: they are
+// being made, or whoever made them was killed before the first. A query with a text reads the sessions one after
 // the other, newest first, until enough match.
 func (s *Store) List(ctx context.Context, q journal.Query) ([]journal.Meta, error) {
 	limit := q.Limit
@@ -48,7 +49,7 @@ func (s *Store) List(ctx context.Context, q journal.Query) ([]journal.Meta, erro
 
 func (s *Store) list(ctx context.Context, prefix string, limit int) (out []journal.Meta, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT id, created, updated, title, mode, model, last_seq, turns, closed, parent, parent_seq, lease_holder, lease_expires
-		FROM sessions WHERE id LIKE ? ESCAPE '\' ORDER BY created DESC, id DESC LIMIT ?`, prefix, limit)
+		FROM sessions WHERE last_seq>0 AND id LIKE ? ESCAPE '\' ORDER BY created DESC, id DESC LIMIT ?`, prefix, limit)
 	if err != nil {
 		return nil, classify("sessions", err)
 	}

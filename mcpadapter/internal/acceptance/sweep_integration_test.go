@@ -264,6 +264,7 @@ func (w *world) goOn(server string, from int) restoredEvent {
 func TestSweepKilledAtAnyTime(t *testing.T) {
 	t.Parallel()
 	n := seeds(t, 6, 1000)
+	whole := wholeRun(t)
 	slots := make(chan struct{}, 4)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -280,7 +281,7 @@ func TestSweepKilledAtAnyTime(t *testing.T) {
 				return
 			}
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
-				what := killedOnce(t, rand.New(rand.NewPCG(sweepSeed, uint64(i))))
+				what := killedOnce(t, whole, rand.New(rand.NewPCG(sweepSeed, uint64(i))))
 				mu.Lock()
 				defer mu.Unlock()
 				counts[what]++
@@ -294,8 +295,21 @@ func TestSweepKilledAtAnyTime(t *testing.T) {
 // sweepSteps is how many calls a run of the sweep has.
 const sweepSteps = 24
 
+// wholeRun is how long a run takes here that nobody kills. What runs beside each
+// other takes longer.
+func wholeRun(t *testing.T) time.Duration {
+	t.Helper()
+	w := newWorld(t)
+	path := w.write("sweep.yaml", writes("fx", w.playing("fx", mutating(0)), 0, sweepSteps))
+	ctx, cancel := context.WithTimeout(context.Background(), runWait)
+	defer cancel()
+	began := time.Now()
+	w.collect(w.secretly(ctx, "--headless", "--tofu", "--output", "json", "--script", path)).want(0)
+	return time.Since(began)
+}
+
 // killedOnce kills one run and says when that was.
-func killedOnce(t *testing.T, random *rand.Rand) string {
+func killedOnce(t *testing.T, whole time.Duration, random *rand.Rand) string {
 	t.Helper()
 	w := newWorld(t)
 	server := w.playing("fx", mutating(0))
@@ -310,9 +324,9 @@ func killedOnce(t *testing.T, random *rand.Rand) string {
 	}
 	// Half of the kills come by the clock, which meets the start and the end too;
 	// half after so many calls, which meets the work on a machine of any speed.
-	calls, later := random.IntN(sweepSteps), time.Duration(random.IntN(15_000))*time.Microsecond
+	calls, later := random.IntN(sweepSteps), time.Duration(random.Int64N(int64(whole)/sweepSteps))
 	if random.IntN(2) == 0 {
-		calls, later = 0, time.Duration(random.IntN(1200))*time.Millisecond
+		calls, later = 0, time.Duration(random.Int64N(int64(whole)))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
