@@ -164,7 +164,7 @@ func (rt *runtime) define(gen *catalog.Generation, deferred bool) []tool.Definit
 			continue
 		}
 		out = append(out, tool.Definition{
-			Name: t.ModelName, Title: t.Title, Description: t.Description,
+			Name: t.ModelName, Title: t.Title, Description: t.Description, Instructions: gen.Instructions,
 			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
 			Hints: t.Hints, HintsTrusted: srv.TrustAnnotations,
 			Identity: ToolIdentity{Binding: rt.cfg.Name, Tool: t.Name}.Neutral(),

@@ -93,18 +93,23 @@ func (b boundary) encloseResult(r content.Block) content.Block {
 	return r
 }
 
-// systemText is the loop's own text and what the model has to know of the marks.
-// It stays the same for as long as the loop has tools of servers.
+// systemText is the loop's own text, what the model has to know of the marks, and
+// what servers say of their tools. It stays the same for as long as the loop has
+// the same tools.
 func (t *turn) systemText() string {
 	foreign := slices.ContainsFunc(t.set.Definitions(), func(d tool.Definition) bool { return d.Identity.Source != builtinSource }) ||
 		slices.ContainsFunc(t.history, func(m content.Message) bool { return m.Role == content.RoleTool || isRecord(m) })
-	switch {
-	case !foreign:
+	if !foreign {
 		return t.loop.system
-	case t.loop.system == "":
-		return t.loop.marks.rule()
 	}
-	return t.loop.system + "\n\n" + t.loop.marks.rule()
+	parts := []string{t.loop.marks.rule()}
+	if t.loop.system != "" {
+		parts = []string{t.loop.system, t.loop.marks.rule()}
+	}
+	if text := t.loop.marks.instructions(t.set.Definitions()); text != "" {
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // isRecord reports whether a user's message is a record of the host's: of an

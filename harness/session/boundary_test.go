@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/model"
@@ -85,7 +86,7 @@ func TestServerTextStaysEnclosed(t *testing.T) {
 		at = i
 		generation++
 		d := define("demo", "a", sample)
-		d.Description = s
+		d.Description, d.Instructions = s, s
 		w.must(w.ReplaceExternalTools(w.ctx(), "main", "mcp", generation, []tool.Definition{d}))
 		w.say("use mcp__demo__a")
 		w.call("demo a", "{}")
@@ -93,8 +94,13 @@ func TestServerTextStaysEnclosed(t *testing.T) {
 		k.mu.Lock()
 		r := k.last
 		k.mu.Unlock()
-		if !strings.HasPrefix(r.System, "be kind\n\n") || !strings.Contains(r.System, b.begin) || strings.Contains(r.System, evil) {
+		rule, said, ok := strings.Cut(r.System, "demo: ")
+		if !ok || !strings.HasPrefix(rule, "be kind\n\n") || !strings.Contains(rule, b.begin) || strings.Contains(rule, evil) {
 			t.Fatalf("the system text is %q", r.System)
+		}
+		said, rest, _ := strings.Cut(said, " (")
+		if got := stray(t, b, said); got != "" || strings.Contains(rest, evil) {
+			t.Errorf("sample %d: %q is outside of the marks of the instructions", i, got+rest)
 		}
 		if got := stray(t, b, r.Tools[0].Description); got != "" {
 			t.Errorf("sample %d: %q is outside of the marks of a description", i, got)
@@ -163,4 +169,31 @@ func unmarked(history []content.Message) []content.Message {
 		out[i] = content.Message{Role: m.Role, Blocks: blocks(m.Blocks)}
 	}
 	return out
+}
+
+func TestInstructionsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := newBoundary()
+	var defs []tool.Definition
+	for _, binding := range []string{"a", "b", "c", "d", "e", "f"} {
+		for _, name := range []string{"one", "two"} {
+			d := define(binding, name, nil)
+			d.Instructions = binding + strings.Repeat("é", 10<<10)
+			defs = append(defs, d)
+		}
+	}
+	defs = append(defs, define("quiet", "one", nil))
+	got := b.instructions(defs)
+	if n := strings.Count(got, b.begin); n != 6 || strings.Contains(got, "quiet") || !utf8.ValidString(got) {
+		t.Errorf("%d parts: %.200q", n, got)
+	}
+	if n := len(got); n > MaxAllInstructions+1024 || n < MaxAllInstructions {
+		t.Errorf("%d bytes", n)
+	}
+	if n := strings.Count(got, "more bytes were left out)"); n != 6 {
+		t.Errorf("%d of 6 say what was left out", n)
+	}
+	if got := b.instructions(defs[12:]); got != "" {
+		t.Errorf("instructions of nobody: %q", got)
+	}
 }

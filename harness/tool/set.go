@@ -49,6 +49,13 @@ func signature(defs []Definition) string {
 	for i, d := range defs {
 		lines[i] = fmt.Sprintf("%q %q %s %t %s", d.Name, d.Identity.String(), d.Digest, d.Deferred, d.Trust)
 	}
+	last := ""
+	for _, d := range defs {
+		if d.Instructions != last { // tools of one source stand together
+			last = d.Instructions
+			lines = append(lines, fmt.Sprintf("%q %x", d.Identity.Binding, sha256.Sum256([]byte(last))))
+		}
+	}
 	sort.Strings(lines)
 	h := sha256.New()
 	for _, l := range lines {

@@ -69,12 +69,19 @@ const (
 	TrustPending  Trust = "pending"
 )
 
+// MaxInstructions is how many bytes of a source's instructions a model is given.
+// How much is left out is said, to the model too; people see the whole.
+const MaxInstructions = 4 << 10
+
 // Definition is one callable tool. It is immutable.
 type Definition struct {
 	// Name is the model-facing name, unique within a Set.
 	Name        string
 	Title       string
 	Description string
+	// Instructions are what the tool's source says of how all its tools are used,
+	// raw: the same text for each of them, "" where there is none.
+	Instructions string
 	// InputSchema and OutputSchema are kept as received.
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage

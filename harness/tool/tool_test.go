@@ -63,11 +63,12 @@ func TestSetDigest(t *testing.T) {
 		t.Error("the order of the tools changed the digest")
 	}
 	changes := map[string]func(*Definition){
-		"name":     func(d *Definition) { d.Name += "2" },
-		"identity": func(d *Definition) { d.Identity.Binding = "c" },
-		"digest":   func(d *Definition) { d.Digest = "sha256:zz" },
-		"deferred": func(d *Definition) { d.Deferred = true },
-		"trust":    func(d *Definition) { d.Trust = TrustOnce },
+		"name":         func(d *Definition) { d.Name += "2" },
+		"identity":     func(d *Definition) { d.Identity.Binding = "c" },
+		"digest":       func(d *Definition) { d.Digest = "sha256:zz" },
+		"deferred":     func(d *Definition) { d.Deferred = true },
+		"instructions": func(d *Definition) { d.Instructions = "x" },
+		"trust":        func(d *Definition) { d.Trust = TrustOnce },
 	}
 	for what, change := range changes {
 		d := def("a", "x")

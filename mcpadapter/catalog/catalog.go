@@ -11,6 +11,7 @@ package catalog
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -136,9 +137,13 @@ func (g *Generation) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Tokens estimates what all offered tools cost in a model's context.
+// Tokens estimates what all offered tools cost in a model's context, with the
+// instructions that come with them.
 func (g *Generation) Tokens() int {
 	n := 0
+	if slices.ContainsFunc(g.Tools, func(t Tool) bool { return t.Withheld == "" }) {
+		n = (min(len(g.Instructions), tool.MaxInstructions) + bytesPerToken - 1) / bytesPerToken
+	}
 	for i := range g.Tools {
 		if g.Tools[i].Withheld == "" {
 			n += g.Tools[i].Tokens
