@@ -3,9 +3,11 @@ package compose
 import (
 	"context"
 
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/model"
 	"github.com/looprig/looprig/harness/model/operator"
 	"github.com/looprig/looprig/harness/model/scripted"
+	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/mcpadapter"
 )
 
@@ -42,6 +44,13 @@ func (s sampler) Sample(ctx context.Context, req mcpadapter.SamplingRequest) (mc
 	})
 	if err != nil {
 		return mcpadapter.SamplingMessage{}, err
+	}
+	// It is answered where it cannot be put on record: the session is then latched,
+	// and says so itself.
+	if u := (event.Usage{Input: reply.InputTokens, Output: reply.OutputTokens}); u != (event.Usage{}) {
+		_ = s.app.Session.Publish(context.WithoutCancel(ctx), &event.SamplingCompleted{
+			Binding: req.Binding, Model: c.Info().Name, Usage: session.Priced(c.Info(), u),
+		})
 	}
 	return mcpadapter.SamplingMessage{
 		Text: reply.Text, ToolUses: uses, Model: c.Info().Name, Stop: reply.Stop, InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens,

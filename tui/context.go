@@ -190,7 +190,7 @@ func (m *model) usageLines(w int) []string {
 	}
 	for _, u := range used {
 		out = append(out,
-			cells.Cut("  "+m.th.Bold.Render(string(safetext.ToLineN(u.Model, 64))), w),
+			cells.Cut("  "+m.th.Bold.Render(string(safetext.ToLineN(u.Model, 64)))+purposeUsed(u), w),
 			cells.Cut(fmt.Sprintf("    %s · %s", counted(u.Messages, "message"), tokensUsed(u.Usage)), w),
 			cells.Cut("    "+costUsed(u.Usage), w))
 	}
@@ -202,6 +202,14 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// purposeUsed says of what no loop asked for who did.
+func purposeUsed(u event.ModelUsage) string {
+	if u.Purpose == event.ForServers {
+		return " · asked for by servers (sampling)"
+	}
+	return ""
 }
 
 // tokensUsed is a usage's tokens for people.

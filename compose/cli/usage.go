@@ -17,13 +17,21 @@ import (
 func usageText(used []event.ModelUsage) string {
 	var b strings.Builder
 	for _, u := range used {
-		fmt.Fprintf(&b, "used by %s: %d messages, %d tokens in", safetext.ToLineN(u.Model, 128), u.Messages, u.Input)
+		fmt.Fprintf(&b, "used by %s%s: %d messages, %d tokens in", safetext.ToLineN(u.Model, 128), purposeText(u), u.Messages, u.Input)
 		if u.CacheRead > 0 || u.CacheWrite > 0 {
 			fmt.Fprintf(&b, " (%d from a cache, %d into one)", u.CacheRead, u.CacheWrite)
 		}
 		fmt.Fprintf(&b, ", %d out, %s\n", u.Output, costText(u.Usage))
 	}
 	return b.String()
+}
+
+// purposeText says of what no loop asked for who did.
+func purposeText(u event.ModelUsage) string {
+	if u.Purpose == event.ForServers {
+		return " for servers that asked (sampling)"
+	}
+	return ""
 }
 
 func costText(u event.Usage) string {

@@ -63,6 +63,14 @@ type (
 		GivenUp    bool  `json:"given_up,omitempty"`
 		DurationMS int64 `json:"duration_ms"`
 	}
+	// SamplingCompleted says what a message took that a model wrote because a server
+	// had asked for one. Where a person wrote it, there is none.
+	SamplingCompleted struct {
+		Header
+		Binding string `json:"binding"`
+		Model   string `json:"model"`
+		Usage   Usage  `json:"usage"`
+	}
 	// Notice is an out-of-band message about a binding.
 	Notice struct {
 		Header

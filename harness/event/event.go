@@ -88,9 +88,14 @@ type Usage struct {
 	Currency  string `json:"currency,omitempty"`
 }
 
+// ForServers is the purpose of messages that servers asked for (sampling).
+const ForServers = "sampling"
+
 // ModelUsage is what one model used, summed over so many messages.
 type ModelUsage struct {
-	Model    string `json:"model"`
+	Model string `json:"model"`
+	// Purpose is ForServers, or "" for the messages of loops.
+	Purpose  string `json:"purpose,omitempty"`
 	Messages int    `json:"messages"`
 	Usage
 }

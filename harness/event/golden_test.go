@@ -115,6 +115,7 @@ func samples() map[Type]Event {
 			Op: "given", Scope: "always", ID: "gr1", Tool: "mcp:demo:add", ToolDigest: "sha256:aa", Rule: "default", When: ".a < 10", By: "person:tester",
 		},
 		&FetchCompleted{Binding: "demo", What: "prompt", Name: "greet", Args: map[string]string{"who": "Ada"}, By: "tester", OK: true, GivenUp: true, DurationMS: 3},
+		&SamplingCompleted{Binding: "demo", Model: "anthropic/x", Usage: Usage{Input: 12, Output: 4, CostMicro: 99, Currency: "USD"}},
 	}
 	out := map[Type]Event{}
 	for i, e := range list {

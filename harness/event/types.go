@@ -30,6 +30,7 @@ const (
 	TypeCatalogRejected     Type = "catalog.rejected"
 	TypeBindingReconfigured Type = "binding.reconfigured"
 	TypeFetchCompleted      Type = "fetch.completed"
+	TypeSamplingCompleted   Type = "sampling.completed"
 	TypeNotice              Type = "notice"
 	TypePinPending          Type = "pin.pending"
 	TypePinAccepted         Type = "pin.accepted"
@@ -83,6 +84,7 @@ var classes = map[Type]class{
 	TypeCatalogRejected:     {true, func() Event { return new(CatalogRejected) }},
 	TypeBindingReconfigured: {true, func() Event { return new(BindingReconfigured) }},
 	TypeFetchCompleted:      {true, func() Event { return new(FetchCompleted) }},
+	TypeSamplingCompleted:   {true, func() Event { return new(SamplingCompleted) }},
 	TypeNotice:              {true, func() Event { return new(Notice) }},
 	TypePinPending:          {true, func() Event { return new(PinChanged) }},
 	TypePinAccepted:         {true, func() Event { return new(PinChanged) }},
@@ -160,6 +162,8 @@ func TypeOf(e Event) Type {
 		return TypeBindingReconfigured
 	case *FetchCompleted:
 		return TypeFetchCompleted
+	case *SamplingCompleted:
+		return TypeSamplingCompleted
 	case *Notice:
 		return TypeNotice
 	case *Expectation:

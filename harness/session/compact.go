@@ -166,7 +166,7 @@ func (t *turn) compact(cause string, cut, carried int) (bool, error) {
 		return false, err
 	}
 	t.usage = sumOf(t.usage, e.Usage)
-	t.s.used.add(t.model.Info().Name, e.Usage)
+	t.s.used.add(t.model.Info().Name, "", e.Usage)
 	t.history, t.measured = next, measure{window: t.measured.window}
 	return true, nil
 }

@@ -231,7 +231,11 @@ func (s *Session) Publish(ctx context.Context, e event.Event, drafts ...ledger.D
 		}
 		return s.hub.ephemeral(e)
 	}
-	return s.record(ctx, drafts, e)
+	err := s.record(ctx, drafts, e)
+	if e, ok := e.(*event.SamplingCompleted); ok && err == nil {
+		s.used.add(e.Model, event.ForServers, e.Usage)
+	}
+	return err
 }
 
 // RecordLedger makes ledger entries that belong to no event durable.

@@ -203,6 +203,8 @@ func (p *past) applyLoop(e event.Event) error {
 			l.Sets = map[string][]event.BindingGeneration{}
 		}
 		l.Sets[e.Source] = e.Bindings
+	case *event.SamplingCompleted:
+		p.Usage = addModelUsage(p.Usage, e.Model, event.ForServers, e.Usage)
 	case *event.InputQueued:
 		used(&p.InputID, e.Input)
 		l := p.loop(e.Loop)
@@ -219,7 +221,7 @@ func (p *past) applyLoop(e event.Event) error {
 	case *event.HistoryCompacted:
 		l := p.loop(e.Loop)
 		l.History = compactedHistory(l.History, e)
-		p.Usage = addModelUsage(p.Usage, l.Model, e.Usage)
+		p.Usage = addModelUsage(p.Usage, l.Model, "", e.Usage)
 		if _, t := p.turn(&e.Header); t != nil {
 			t.Usage = sumOf(t.Usage, e.Usage)
 		}
@@ -273,7 +275,7 @@ func (p *past) message(e *event.MessageCompleted) error {
 	}
 	l, t := p.turn(&e.Header)
 	l.History = append(l.History, content.Message{Role: e.Role, Blocks: blocks})
-	p.Usage = addModelUsage(p.Usage, l.Model, e.Usage)
+	p.Usage = addModelUsage(p.Usage, l.Model, "", e.Usage)
 	var uses []string
 	for _, b := range blocks {
 		if b.Kind == content.KindToolUse {

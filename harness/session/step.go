@@ -52,7 +52,7 @@ func (t *turn) step() (message, error) {
 		}
 		if err == nil {
 			msg.usage = t.priced(msg.usage)
-			t.s.used.add(t.model.Info().Name, msg.usage)
+			t.s.used.add(t.model.Info().Name, "", msg.usage)
 			t.usage = sumOf(t.usage, msg.usage)
 			return msg, t.s.hub.emit(nil, &event.MessageCompleted{
 				Header: t.head(), Step: t.steps, Role: content.RoleAssistant, Content: msg.blocks, Usage: msg.usage, Stop: msg.stop,

@@ -15,10 +15,10 @@ type usageBook struct {
 	by []event.ModelUsage
 }
 
-func (b *usageBook) add(name string, u event.Usage) {
+func (b *usageBook) add(name, purpose string, u event.Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.by = addModelUsage(b.by, name, u)
+	b.by = addModelUsage(b.by, name, purpose, u)
 }
 
 func (b *usageBook) snapshot() []event.ModelUsage {
@@ -28,7 +28,8 @@ func (b *usageBook) snapshot() []event.ModelUsage {
 }
 
 // Usage is what the models of the session's loops have reported since it began,
-// in the order of their first messages: one entry for each model and currency.
+// in the order of their first messages: one entry for each model and currency,
+// and others for what servers had a model write.
 // It goes on over a restart; a fork begins anew.
 func (s *Session) Usage() []event.ModelUsage { return s.used.snapshot() }
 
@@ -37,13 +38,15 @@ func (p *Past) Usage() []event.ModelUsage { return slices.Clone(p.p.Usage) }
 
 // addModelUsage adds what one message used. A message without any is no message
 // of a model that counts.
-func addModelUsage(by []event.ModelUsage, name string, u event.Usage) []event.ModelUsage {
+func addModelUsage(by []event.ModelUsage, name, purpose string, u event.Usage) []event.ModelUsage {
 	if u == (event.Usage{}) {
 		return by
 	}
-	i := slices.IndexFunc(by, func(m event.ModelUsage) bool { return m.Model == name && m.Currency == u.Currency })
+	i := slices.IndexFunc(by, func(m event.ModelUsage) bool {
+		return m.Model == name && m.Purpose == purpose && m.Currency == u.Currency
+	})
 	if i < 0 {
-		by = append(by, event.ModelUsage{Model: name})
+		by = append(by, event.ModelUsage{Model: name, Purpose: purpose})
 		i = len(by) - 1
 	}
 	by[i].Messages++
@@ -52,8 +55,11 @@ func addModelUsage(by []event.ModelUsage, name string, u event.Usage) []event.Mo
 }
 
 // priced adds to a usage what it costs by the configured price.
-func (t *turn) priced(u event.Usage) event.Usage {
-	p := t.model.Info().Price
+func (t *turn) priced(u event.Usage) event.Usage { return Priced(t.model.Info(), u) }
+
+// Priced is a usage with what it costs by the price of a model, if it has one.
+func Priced(info model.Info, u event.Usage) event.Usage {
+	p := info.Price
 	if p == nil || u == (event.Usage{}) {
 		return u
 	}
