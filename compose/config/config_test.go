@@ -173,6 +173,8 @@ func TestConfigIsStrict(t *testing.T) {
 		"model: ''\n":          "is empty",
 		"model: a b\n":         "printable ASCII",
 		"policy: {allow: x}\n": "expected a list",
+		"policy: {allow: [{tool: '*', hints: {read_only: true}}]}\n":    "hints.read_only: unknown key",
+		"policy: {allow: [{tool: '*', hints: {readOnlyHint: true}}]}\n": "write readOnly",
 	} {
 		_, err := config.LoadConfig(write(t, "config.yaml", text), env, true)
 		if err == nil || !strings.Contains(err.Error(), want) {

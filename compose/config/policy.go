@@ -135,10 +135,9 @@ func readHints(o *doc.Obj) tool.Hints {
 		return &v
 	}
 	h := tool.Hints{ReadOnly: read("readOnly"), Destructive: read("destructive"), Idempotent: read("idempotent"), OpenWorld: read("openWorld")}
-	for _, m := range o.Members() {
-		if name, ok := strings.CutSuffix(m.Key, "Hint"); ok {
-			o.Node(m.Key)
-			o.Fail(m.Key, "write %s", name)
+	for _, name := range []string{"readOnly", "destructive", "idempotent", "openWorld"} {
+		if key := name + "Hint"; o.Node(key) != nil {
+			o.Fail(key, "write %s", name)
 		}
 	}
 	o.Done()
