@@ -312,46 +312,22 @@ func (s *Set) byDefault(env gate.Envelope) (gate.Response, bool) {
 	return s.response(action), true
 }
 
-// answerBatch gives every call of a step its own choice; one that no rule
-// matches leaves the whole gate unanswered only when none matched.
+// answerBatch gives every call of a step its own choice, with its own terms; one
+// that no rule matches leaves the whole gate unanswered only when none matched.
 func (s *Set) answerBatch(env gate.Envelope) (gate.Response, bool) {
 	resp := s.response(gate.ActionDeny)
-	resp.Calls = map[string]gate.Action{}
-	unmatched, denied := 0, 0
-	var bounded *Rule
+	resp.Calls, resp.Terms = map[string]gate.Action{}, map[string]gate.Terms{}
 	for i := range env.Prompt.Calls {
 		c := &env.Prompt.Calls[i]
 		r := s.match(env, c)
 		if r == nil {
-			unmatched++
+			resp.Reason = "no answer matches this call, or none is left"
 			continue
 		}
 		r.used++
-		resp.Calls[c.Call] = r.Action
-		resp.Reason = firstOf(r.Reason, resp.Reason)
-		if r.Action == gate.ActionDeny {
-			denied++
-		}
-		if r.When != "" || r.Cover != "" {
-			bounded = r
-		}
-	}
-	if bounded != nil {
-		// A response has one bound for all that it grants.
-		s.misfits = append(s.misfits, Misfit{Gate: env.ID, Rule: bounded.place(), Reason: "when and cover cannot bound a grant that is asked for together with other calls"})
-		return gate.Response{}, false
-	}
-	if unmatched > 0 && denied == 0 {
-		resp.Reason = "no answer matches this call, or none is left"
+		resp.Calls[c.Call], resp.Terms[c.Call] = r.Action, gate.Terms{Reason: r.Reason, When: r.When, Cover: r.Cover}
 	}
 	return resp, len(resp.Calls) > 0
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func firstCall(env gate.Envelope) *gate.CallPrompt {

@@ -190,19 +190,16 @@ func (r *Recorder) permission(q *question) []answer {
 			r.note("%s was allowed for good; the script allows it for its session", ident(c.Tool))
 			action = gate.ActionSession
 		}
-		if resp.When+string(resp.Cover) != "" && len(q.env.Prompt.Calls) > 1 && action == gate.ActionSession {
-			r.note("%s was allowed within bounds, together with other calls; the script allows it once", ident(c.Tool))
-			action = gate.ActionOnce
-		}
+		terms := resp.TermsFor(c.Call)
 		text := "{gate: permission, tool: " + p + ", answer: " + string(action)
-		if action == gate.ActionSession && resp.When != "" {
-			text += ", when: " + quote(resp.When)
+		if action == gate.ActionSession && terms.When != "" {
+			text += ", when: " + quote(terms.When)
 		}
-		if action == gate.ActionSession && resp.Cover != "" {
-			text += ", cover: " + string(resp.Cover)
+		if action == gate.ActionSession && terms.Cover != "" {
+			text += ", cover: " + string(terms.Cover)
 		}
-		if action == gate.ActionDeny && resp.Reason != "" {
-			text += ", reason: " + quote(resp.Reason)
+		if action == gate.ActionDeny && terms.Reason != "" {
+			text += ", reason: " + quote(terms.Reason)
 		}
 		out = append(out, answer{kind: q.kind(), key: p, text: text + ", times: 1}"})
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -196,5 +197,44 @@ func TestAnswersThatLast(t *testing.T) {
 	mustSay(t, rec, `tool: "mcp:fx:d\\*o\\?\\\\", answer: session, when: ".n > 1", times: 1}`, "allowed for good", "server no was not trusted")
 	if s.Servers[0].Enabled || len(s.Answers) != 2 || string(s.Steps[0].Args.JSON()) != `{"text":"$${HOME}"}` && string(s.Steps[0].Args.JSON()) != `{"text":"${HOME}"}` {
 		t.Errorf("%+v %+v %s", s.Servers, s.Answers, s.Steps[0].Args.JSON())
+	}
+}
+
+// Each call of a question that was asked about several has its own answer, with
+// what went with it.
+func TestAnswersOfABatch(t *testing.T) {
+	t.Parallel()
+	p := gate.Prompt{Calls: []gate.CallPrompt{{Call: "c1", Tool: "mcp:fx:do"}, {Call: "c2", Tool: "mcp:fx:see"}, {Call: "c3", Tool: "mcp:fx:no"}}}
+	rec, _ := made(t, Options{}, nil, join(begun("interactive"),
+		operatorTurn("t1", "c1", `{}`, tool.OK, asked("g1", gate.KindPermission, p, gate.Subject{Loop: "main", Turn: "t1"}, gate.Response{
+			Action: gate.ActionDeny, Calls: map[string]gate.Action{"c1": gate.ActionSession, "c2": gate.ActionSession}, Reason: "no others",
+			Terms: map[string]gate.Terms{"c1": {When: ".n > 1"}, "c2": {Cover: gate.CoverReadOnly}},
+		}, gate.ReasonAnswered)...))...)
+	mustSay(t, rec, `tool: "mcp:fx:do", answer: session, when: ".n > 1", times: 1}`, `tool: "mcp:fx:see", answer: session, cover: read_only, times: 1}`,
+		`tool: "mcp:fx:no", answer: deny, reason: "no others", times: 1}`)
+}
+
+// The rules of a run are in its script as the reader of scripts takes them.
+func TestRulesWithHints(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	rules := config.Policy{
+		Allow: []config.Rule{{Tool: "mcp:fx:*", Hints: tool.Hints{ReadOnly: &yes, OpenWorld: &no}}},
+		Deny:  []config.Rule{{Tool: "*", Hints: tool.Hints{Destructive: &yes, Idempotent: &no}, When: ".n > 1", Loop: "main"}},
+	}
+	loops := []config.Loop{{Name: "main", Policy: config.Policy{Ask: []config.Rule{{Tool: "mcp:*", Hints: tool.Hints{OpenWorld: &yes}}}}}}
+	rec, s := made(t, Options{Policy: rules, Loops: loops}, nil, join(begun("headless"), operatorTurn("t1", "c1", `{}`, tool.OK))...)
+	for _, c := range []struct {
+		name      string
+		got, want []config.Rule
+	}{{"allow", s.Policy.Allow, rules.Allow}, {"deny", s.Policy.Deny, rules.Deny}, {"loop", s.Loops[0].Policy.Ask, loops[0].Policy.Ask}} {
+		if len(c.got) != 1 {
+			t.Fatalf("%s: %+v", c.name, c.got)
+		}
+		g := c.got[0]
+		g.Pos, g.File = c.want[0].Pos, ""
+		if !reflect.DeepEqual(g, c.want[0]) {
+			t.Errorf("%s: %+v, not %+v\n%s", c.name, g, c.want[0], rec.Text)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -212,10 +211,17 @@ func ruleText(rule config.Rule) string {
 	if rule.When != "" {
 		text += ", when: " + quote(rule.When)
 	}
-	if hints, err := json.Marshal(rule.Hints); err == nil && string(hints) != "{}" {
-		if flowed, err := flow(hints); err == nil {
-			text += ", hints: " + flowed
+	var hints []string
+	for _, h := range []struct {
+		key string
+		is  *bool
+	}{{"readOnly", rule.Hints.ReadOnly}, {"destructive", rule.Hints.Destructive}, {"idempotent", rule.Hints.Idempotent}, {"openWorld", rule.Hints.OpenWorld}} {
+		if h.is != nil {
+			hints = append(hints, fmt.Sprintf("%s: %t", h.key, *h.is))
 		}
+	}
+	if len(hints) > 0 {
+		text += ", hints: {" + strings.Join(hints, ", ") + "}"
 	}
 	return text + "}"
 }

@@ -42,7 +42,7 @@ func fit(env Envelope, r Response) (Response, error) {
 		return Response{}, err
 	}
 	if env.Kind == KindPermission {
-		out.Calls, out.When, out.Cover = r.Calls, r.When, r.Cover
+		out.Calls, out.When, out.Cover, out.Terms = r.Calls, r.When, r.Cover, r.Terms
 		if out.Action == "" {
 			out.Action = ActionDeny
 		}
@@ -115,30 +115,63 @@ func fitCalls(env Envelope, r Response, invalid func(string, string) error) erro
 // maxWhenBytes bounds a grant's predicate.
 const maxWhenBytes = 8 << 10
 
-// fitGrant checks what narrows and widens a grant.
+// fitGrant checks what narrows and widens the grants of a permission.
 func fitGrant(env Envelope, r Response, invalid func(string, string) error) error {
-	if r.When == "" && r.Cover == "" {
+	if r.When == "" && r.Cover == "" && len(r.Terms) == 0 {
 		return nil
 	}
-	grants := func(actions ...Action) bool {
-		return slices.ContainsFunc(env.Prompt.Calls, func(c CallPrompt) bool { return slices.Contains(actions, r.For(c.Call)) })
-	}
-	switch {
-	case env.Kind != KindPermission:
+	if env.Kind != KindPermission {
 		return invalid("", "conditions of a grant belong to a permission")
-	case r.When != "" && (!grants(ActionSession, ActionAlways) || len(r.When) > maxWhenBytes):
-		return invalid("", "a predicate belongs to a grant, and has at most 8 KiB")
-	case r.Cover == "":
-		return nil
-	case r.Cover != CoverReadOnly || !grants(ActionSession) || r.When != "":
-		return invalid("", "only a session grant without a predicate covers a server's read-only tools")
 	}
-	for _, c := range env.Prompt.Calls {
-		if r.For(c.Call) == ActionSession && len(c.ReadOnly) == 0 {
-			return invalid("", "the server's read-only tools were not offered")
+	for id := range r.Terms {
+		if !slices.ContainsFunc(env.Prompt.Calls, func(c CallPrompt) bool { return c.Call == id }) {
+			return invalid("", "terms name a call that was not asked about")
 		}
 	}
+	when, cover := r.When == "", r.Cover == "" // said for all, and meant for some call
+	for _, c := range env.Prompt.Calls {
+		action := r.For(c.Call)
+		t, own := r.Terms[c.Call]
+		if !own {
+			// What was said for all is for those that it can be for.
+			grants := action == ActionSession || action == ActionAlways
+			when, cover = when || grants, cover || action == ActionSession
+			if !grants || r.Cover != "" && action != ActionSession {
+				continue
+			}
+			t = Terms{When: r.When, Cover: r.Cover}
+		}
+		if why := misgranted(c, action, t); why != "" {
+			return invalid("", why)
+		}
+	}
+	switch {
+	case !when:
+		return invalid("", badPredicate)
+	case !cover:
+		return invalid("", badCover)
+	}
 	return nil
+}
+
+const (
+	badPredicate = "a predicate belongs to a grant, and has at most 8 KiB"
+	badCover     = "only a session grant without a predicate covers a server's read-only tools"
+)
+
+// misgranted says why terms do not fit the choice for a call, or "".
+func misgranted(c CallPrompt, a Action, t Terms) string {
+	switch {
+	case t.When != "" && (a != ActionSession && a != ActionAlways || len(t.When) > maxWhenBytes):
+		return badPredicate
+	case t.Cover == "":
+		return ""
+	case t.Cover != CoverReadOnly || a != ActionSession || t.When != "":
+		return badCover
+	case len(c.ReadOnly) == 0:
+		return "the server's read-only tools were not offered"
+	}
+	return ""
 }
 
 func fitValues(s *FormSchema, r Response) ([]byte, error) {
@@ -170,4 +203,12 @@ func (r Response) For(call string) Action {
 		return a
 	}
 	return r.Action
+}
+
+// TermsFor returns what goes with the choice for one call of a permission gate.
+func (r Response) TermsFor(call string) Terms {
+	if t, ok := r.Terms[call]; ok {
+		return t
+	}
+	return Terms{Reason: r.Reason, When: r.When, Cover: r.Cover}
 }

@@ -274,6 +274,13 @@ type Cover string
 // the call's server.
 const CoverReadOnly Cover = "read_only"
 
+// Terms are what goes with the choice for one call of a permission gate.
+type Terms struct {
+	Reason string `json:"reason,omitempty"`
+	When   string `json:"when,omitempty"`
+	Cover  Cover  `json:"cover,omitempty"`
+}
+
 // Response answers a gate.
 type Response struct {
 	Action   Action   `json:"action"`
@@ -290,6 +297,9 @@ type Response struct {
 	When string `json:"when,omitempty"`
 	// Cover, with session, widens what is granted.
 	Cover Cover `json:"cover,omitempty"`
+	// Terms gives call ids a reason, a predicate and a cover of their own, as Calls
+	// gives them a choice; a call that is missing takes Reason, When and Cover.
+	Terms map[string]Terms `json:"terms,omitempty"`
 	// Fingerprint must repeat the prompt's for an acceptance of a server.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Text of a sampling gate, at most MaxTextBytes of UTF-8: what an edit puts

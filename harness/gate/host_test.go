@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -242,7 +243,7 @@ func TestAnswersMustFit(t *testing.T) {
 	h := NewHost(HostOptions{})
 	asked := mustOpen(t, h, Request{Kind: KindForm, Prompt: Prompt{Schema: askName()}})
 	confirm := mustOpen(t, h, Request{Kind: KindConfirm})
-	permission := mustOpen(t, h, Request{Kind: KindPermission, Prompt: Prompt{Calls: []CallPrompt{{Call: "c1"}, {Call: "c2"}}}})
+	permission := mustOpen(t, h, Request{Kind: KindPermission, Prompt: Prompt{Calls: []CallPrompt{{Call: "c1"}, {Call: "c2", ReadOnly: []string{"a", "b"}}}}})
 	server := mustOpen(t, h, Request{Kind: KindUntrustedServer, Prompt: Prompt{Fingerprint: "sha256:aa"}})
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	cases := []struct {
@@ -264,6 +265,16 @@ func TestAnswersMustFit(t *testing.T) {
 		{permission.ID, Response{Action: ActionOnce, Calls: map[string]Action{"c1": ActionAccept}}, ""},
 		{permission.ID, Response{Calls: map[string]Action{"c1": ActionOnce}}, ""},
 		{permission.ID, Response{}, ""},
+		{permission.ID, Response{Action: ActionSession, Terms: map[string]Terms{"c9": {Reason: "no"}}}, ""},
+		{permission.ID, Response{Action: ActionOnce, Terms: map[string]Terms{"c1": {When: ".x"}}}, ""},
+		{permission.ID, Response{Action: ActionSession, Terms: map[string]Terms{"c1": {Cover: CoverReadOnly}}}, ""},
+		{permission.ID, Response{Action: ActionAlways, Terms: map[string]Terms{"c2": {Cover: CoverReadOnly}}}, ""},
+		{permission.ID, Response{Action: ActionSession, Terms: map[string]Terms{"c2": {Cover: CoverReadOnly, When: ".x"}}}, ""},
+		{permission.ID, Response{Action: ActionSession, Terms: map[string]Terms{"c2": {When: strings.Repeat("x", maxWhenBytes+1)}}}, ""},
+		{permission.ID, Response{Action: ActionOnce, When: ".x"}, ""},
+		{permission.ID, Response{Action: ActionAlways, Cover: CoverReadOnly}, ""},
+		{permission.ID, Response{Action: ActionSession, Cover: CoverReadOnly}, ""},
+		{confirm.ID, Response{Action: ActionAccept, Terms: map[string]Terms{"c1": {Reason: "no"}}}, ""},
 		{server.ID, Response{Action: ActionAccept}, ""},
 		{server.ID, Response{Action: ActionAccept, Fingerprint: "sha256:bb"}, ""},
 		{server.ID, Response{Action: ActionOnce, Fingerprint: "sha256:bb"}, ""},
@@ -281,7 +292,7 @@ func TestAnswersMustFit(t *testing.T) {
 	good := map[string]Response{
 		asked.ID:      {Action: ActionSubmit, Values: raw(` {"name" : "Ada"} `)},
 		confirm.ID:    {Action: ActionDecline},
-		permission.ID: {Calls: map[string]Action{"c1": ActionOnce, "c2": ActionSession}},
+		permission.ID: {Calls: map[string]Action{"c1": ActionOnce, "c2": ActionSession}, Reason: "r", Terms: map[string]Terms{"c2": {Cover: CoverReadOnly}}},
 		server.ID:     {Action: ActionAccept, Fingerprint: "sha256:aa"},
 	}
 	for id, r := range good {
@@ -294,7 +305,8 @@ func TestAnswersMustFit(t *testing.T) {
 	if r := await(t, h, asked.ID); string(r.Values) != `{"name":"Ada","n":7}` {
 		t.Errorf("values %s", r.Values)
 	}
-	if r := await(t, h, permission.ID); r.For("c1") != ActionOnce || r.For("c2") != ActionSession || r.For("c3") != ActionDeny {
+	if r := await(t, h, permission.ID); r.For("c1") != ActionOnce || r.For("c2") != ActionSession || r.For("c3") != ActionDeny ||
+		r.TermsFor("c1") != (Terms{Reason: "r"}) || r.TermsFor("c2") != (Terms{Cover: CoverReadOnly}) {
 		t.Errorf("choices %+v", r)
 	}
 }

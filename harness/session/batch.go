@@ -153,7 +153,7 @@ func (c *call) settle(env gate.Envelope, r gate.Response) {
 	case gate.ActionOnce:
 		d.Verdict = string(policy.Allow)
 	default:
-		d.Reason = safetext.ToLineN(r.Reason, maxReasonBytes).String()
+		d.Reason = safetext.ToLineN(r.TermsFor(c.id).Reason, maxReasonBytes).String()
 		reason := "denied by the operator"
 		if d.Reason != "" {
 			reason += ": " + d.Reason

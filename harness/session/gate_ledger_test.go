@@ -42,3 +42,32 @@ func TestGatesAreLedgered(t *testing.T) {
 		t.Errorf("%d entries of gates after a call that nobody was asked about", n)
 	}
 }
+
+// The digest of an answer is another one as soon as anything of it is.
+func TestAnswerDigestCoversAllThatIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := open(t, Options{}, times(3, "mcp__demo__a"), define("demo", "a", &fake{}))
+	for _, r := range []gate.Response{
+		{Action: gate.ActionSession, When: ".x == 1"}, {Action: gate.ActionSession, When: ".x == 2"},
+		{Action: gate.ActionSession, Terms: map[string]gate.Terms{"c3": {When: ".x == 2"}}},
+	} {
+		w.asked(r)
+	}
+	d, resolved := w.store.gateDrafts(), of[*event.GateResolved](t, w.store)
+	seen := map[string]bool{}
+	for i, e := range d {
+		seen[e.AnswerDigest] = true
+		if got := AnswerDigest(resolved[i].Response); got != e.AnswerDigest {
+			t.Errorf("%d: %s in the ledger, %s of the journal's response", i, e.AnswerDigest, got)
+		}
+	}
+	base := gate.Response{Action: gate.ActionSession}
+	wide, reason := base, base
+	wide.Cover, reason.Terms = gate.CoverReadOnly, map[string]gate.Terms{"c1": {Reason: "no"}}
+	for _, r := range []gate.Response{base, wide, reason} {
+		seen[AnswerDigest(r)] = true
+	}
+	if len(seen) != 6 || len(d) != 3 {
+		t.Errorf("%d digests, %d entries", len(seen), len(d))
+	}
+}

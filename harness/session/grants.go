@@ -117,7 +117,7 @@ func grantDraft(g policy.Grant, op, kind, by string) ledger.Draft {
 // the call is allowed all the same.
 func (c *call) give(env gate.Envelope, r gate.Response, scope policy.Scope) {
 	g := policy.Grant{
-		ID: ulid.MustNew(ulid.Timestamp(c.t.s.o.Clock.Now()), rand.Reader).String(), Scope: scope, Rule: c.pol.Key, When: r.When,
+		ID: ulid.MustNew(ulid.Timestamp(c.t.s.o.Clock.Now()), rand.Reader).String(), Scope: scope, Rule: c.pol.Key, When: r.TermsFor(c.id).When,
 		Created: c.t.s.o.Clock.Now().UTC(), By: r.Answerer.ID, Session: c.t.s.o.ID,
 	}
 	var given []policy.Grant
@@ -171,7 +171,7 @@ func (c *call) keep(g *policy.Grant, t tool.Trust) (err error) {
 // read-only ones of its server that were listed.
 func (c *call) covered(env gate.Envelope, r gate.Response, scope policy.Scope) []tool.Definition {
 	own := []tool.Definition{c.def}
-	if r.Cover != gate.CoverReadOnly || scope != policy.ScopeSession || c.t.restored != nil {
+	if r.TermsFor(c.id).Cover != gate.CoverReadOnly || scope != policy.ScopeSession || c.t.restored != nil {
 		return own
 	}
 	i := slices.IndexFunc(env.Prompt.Calls, func(p gate.CallPrompt) bool { return p.Call == c.id })

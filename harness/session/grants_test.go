@@ -213,8 +213,14 @@ func TestBatchWithAChoicePerCall(t *testing.T) {
 	for i, a := range []gate.Action{gate.ActionOnce, gate.ActionSession, gate.ActionAlways, gate.ActionDeny} {
 		choice[env.Prompt.Calls[i].Call] = a
 	}
-	w.answer(gate.Response{Calls: choice, Reason: "not d"})
+	w.answer(gate.Response{Calls: choice, Terms: map[string]gate.Terms{
+		env.Prompt.Calls[2].Call: {When: ".x == null"}, env.Prompt.Calls[3].Call: {Reason: "not d"},
+	}})
 	r := w.await(tk)
+	given := of[*event.GrantChanged](t, w.store)
+	if len(given) != 2 || given[0].When+given[1].When != ".x == null" {
+		t.Fatalf("%+v", given)
+	}
 	if !slices.Equal(outcomes(r), []tool.Outcome{tool.OK, tool.OK, tool.OK, tool.Denied}) || !strings.Contains(r.Calls[3].Reason, "not d") {
 		t.Fatalf("%+v", r.Calls)
 	}

@@ -80,9 +80,11 @@ type Gate struct {
 
 	cursor  int // row of calls and choices; -1 selects nothing
 	checked []bool
-	full    bool // every argument, or the full address
-	exact   bool // a grant is for these arguments alone
-	writing bool // the reason of a denial is being written
+	own     []own // of a batch: the calls' own answers
+	full    bool  // every argument, or the full address
+	exact   bool  // a grant is for these arguments alone
+	writing bool  // the reason of a denial is being written
+	about   int   // the call of a batch whose denial that is, -1 for the whole gate
 	reason  []rune
 	cache   bodyCache
 	edit    *editor // of a sampling gate, once something is written
@@ -101,7 +103,7 @@ func New(o Options) *Gate {
 	case gate.KindSampling:
 		g.openSampling()
 	case gate.KindPermission:
-		g.checked = make([]bool, len(g.env.Prompt.Calls))
+		g.checked, g.own = make([]bool, len(g.env.Prompt.Calls)), make([]own, len(g.env.Prompt.Calls))
 		careful := false
 		for i, c := range g.env.Prompt.Calls {
 			g.checked[i] = !Explicit(c)

@@ -145,14 +145,22 @@ func TestABatchAnswersCallByCall(t *testing.T) {
 	}
 	r.press("down")
 	r.press("space")
+	r.press("down")
+	r.press("down")
+	r.press("down")
 	got := r.press("a")
 	want := map[string]gate.Action{"c1": gate.ActionOnce, "c2": gate.ActionOnce, "c3": gate.ActionDeny}
 	if fmt.Sprint(got.Response.Calls) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got.Response.Calls, want)
 	}
+	for range 3 {
+		r.press("up")
+	}
 	r.press("space")
 	r.press("down")
 	r.press("space")
+	r.press("down")
+	r.press("down")
 	if got := r.press("a"); got.Do != Nothing {
 		t.Errorf("nothing is checked, and %+v", got)
 	}
@@ -317,7 +325,7 @@ func TestHostileGatesStayInTheirBox(t *testing.T) {
 		}
 		r := open(rt, e, true)
 		for range rapid.IntRange(0, 6).Draw(rt, "keys") {
-			r.press(rapid.SampledFrom([]string{"down", "up", "f", "v", "e", "G", "x", "enter", "esc"}).Draw(rt, "key"))
+			r.press(rapid.SampledFrom([]string{"down", "up", "f", "v", "e", "s", "d", "G", "x", "enter", "esc"}).Draw(rt, "key"))
 		}
 		r.g.fault = hostile
 		w, h := rapid.IntRange(12, 140).Draw(rt, "w"), rapid.IntRange(3, 40).Draw(rt, "h")

@@ -44,13 +44,7 @@ type choice struct {
 // choices are the ways to answer, each saying exactly what it grants.
 func (g *Gate) choices() []choice {
 	if g.batch() {
-		out := []choice{{keymap.PermitOnce, "Allow the checked calls once"}}
-		if g.grantable() {
-			out = append(out,
-				choice{keymap.PermitSession, "Allow the checked calls' tools for this session"},
-				choice{keymap.PermitAlways, "Always, these exact tools, until they change"})
-		}
-		return append(out, choice{keymap.PermitDeny, "Deny all"}, choice{keymap.PermitReason, "Deny all and tell the model why"})
+		return g.batchChoices()
 	}
 	out := []choice{{keymap.PermitOnce, "Allow once"}}
 	if g.grantable() {
@@ -67,15 +61,15 @@ func (g *Gate) choices() []choice {
 	return append(out, choice{keymap.PermitDeny, "Deny"}, choice{keymap.PermitReason, "Deny and tell the model why"})
 }
 
-// grantable reports that more than one call can be allowed: each tool has a
-// definition to bind that to, and its server is accepted.
+// grantable reports that more than one call can be allowed.
 func (g *Gate) grantable() bool {
-	for _, c := range g.env.Prompt.Calls {
-		if c.ToolDigest == "" || c.Trust != tool.TrustAccepted && c.Trust != tool.TrustBuiltin && c.Trust != tool.TrustOnce {
-			return false
-		}
-	}
-	return len(g.env.Prompt.Calls) > 0
+	return len(g.env.Prompt.Calls) > 0 && !slices.ContainsFunc(g.env.Prompt.Calls, func(c gate.CallPrompt) bool { return !grantable(c) })
+}
+
+// grantable reports that a call's tool has a definition to bind a grant to, and
+// that its server is accepted.
+func grantable(c gate.CallPrompt) bool {
+	return c.ToolDigest != "" && (c.Trust == tool.TrustAccepted || c.Trust == tool.TrustBuiltin || c.Trust == tool.TrustOnce)
 }
 
 // server is the binding of an identity, clean.
@@ -99,6 +93,9 @@ func (g *Gate) firstChoice() int {
 
 func (g *Gate) permissionKey(k tea.KeyPressMsg) Action {
 	id, _ := g.o.Keys.Match(k, keymap.GatePermission)
+	if g.batch() && g.cursor >= 0 && g.cursor < len(g.own) && g.mark(g.cursor, id) {
+		return Action{}
+	}
 	switch id {
 	case keymap.PermitLater:
 		if g.full {
@@ -142,9 +139,14 @@ func (g *Gate) step(n int) {
 }
 
 func (g *Gate) toggle() {
-	if g.batch() && g.cursor >= 0 && g.cursor < len(g.checked) {
-		g.checked[g.cursor] = !g.checked[g.cursor]
+	if !g.batch() || g.cursor < 0 || g.cursor >= len(g.checked) {
+		return
 	}
+	if o := &g.own[g.cursor]; o.action != "" { // what is left is the check
+		*o = own{}
+		return
+	}
+	g.checked[g.cursor] = !g.checked[g.cursor]
 }
 
 // choose takes the row under the cursor; without a selection enter does
@@ -170,7 +172,7 @@ func (g *Gate) take(id keymap.ID) Action {
 	case keymap.PermitSession, keymap.PermitRead, keymap.PermitAlways:
 		return g.grant(id)
 	case keymap.PermitReason:
-		g.writing = true
+		g.writing, g.about = true, -1
 		return Action{}
 	default:
 	}
@@ -215,7 +217,8 @@ func (g *Gate) toggleExact() {
 	}
 }
 
-// allow answers a batch call by call: a call that is not checked is denied.
+// allow answers a batch call by call: as a call is marked, else as all that are
+// checked; a call that is neither is denied.
 func (g *Gate) allow(a gate.Action) Action {
 	out := answer(a)
 	if !g.batch() {
@@ -225,7 +228,12 @@ func (g *Gate) allow(a gate.Action) Action {
 	some := false
 	for i, c := range g.env.Prompt.Calls {
 		out.Response.Calls[c.Call] = gate.ActionDeny
-		if g.checked[i] {
+		switch o := g.own[i]; {
+		case o.action != "":
+			out.Response.Calls[c.Call] = o.action
+			o.terms(c, &out.Response)
+			some = true
+		case g.checked[i]:
 			out.Response.Calls[c.Call] = a
 			some = true
 		}
@@ -246,8 +254,14 @@ func (g *Gate) reasonKey(k tea.KeyPressMsg) Action {
 	case "esc":
 		g.writing = false
 	case "enter":
+		reason := strings.TrimSpace(string(g.reason))
+		if g.about >= 0 {
+			g.own[g.about] = own{action: gate.ActionDeny, reason: reason}
+			g.writing, g.reason = false, nil
+			return Action{}
+		}
 		out := answer(gate.ActionDeny)
-		out.Response.Reason = strings.TrimSpace(string(g.reason))
+		out.Response.Reason = reason
 		return out
 	case "backspace":
 		if n := len(g.reason); n > 0 {

@@ -63,7 +63,11 @@ func (g *Gate) foot(w, h int) []string {
 	}
 	switch {
 	case g.writing:
-		out = append(out, th.Muted.Render(cells.Cut("Tell the model why (enter denies, esc goes back):", w)),
+		about := "Tell the model why (enter denies, esc goes back):"
+		if g.about >= 0 {
+			about = fmt.Sprintf("Why call %d is denied (enter marks it, esc goes back):", g.about+1)
+		}
+		out = append(out, th.Muted.Render(cells.Cut(about, w)),
 			cells.Fit("> "+tail(string(g.reason), w-4)+th.Accent.Render("▏"), w))
 	case g.env.Kind == gate.KindPermission && !g.full:
 		out = append(out, g.rows(w, h-len(faults))...)
@@ -96,14 +100,13 @@ func (g *Gate) rows(w, h int) []string {
 		first := max(0, min(g.cursor-visible/2, len(g.checked)-visible))
 		for i := first; i < min(first+visible, len(g.checked)); i++ {
 			c := g.env.Prompt.Calls[i]
-			box := "[ ] "
-			if g.checked[i] {
-				box = "[x] "
-			}
 			if i == g.cursor {
 				cursor = len(out)
 			}
-			text := fmt.Sprintf("%s%d. %s %s", box, i+1, transcript.CallName(c.Tool), safetext.ToLineN(string(c.Args), 256))
+			text := fmt.Sprintf("%s%d. %s %s", g.box(i), i+1, transcript.CallName(c.Tool), safetext.ToLineN(string(c.Args), 256))
+			if said := g.own[i].say(); said != "" {
+				text = cells.Spread(text, cells.Cut(said, max(w/2, 4)), w-4)
+			}
 			out = append(out, g.row(text, i, w))
 		}
 		if n := len(g.checked); n > visible {
@@ -222,6 +225,8 @@ func (g *Gate) hint(now time.Time, w int) string {
 	}
 	k := g.o.Keys
 	switch {
+	case g.writing && g.about >= 0:
+		return left + "⏎ marks the call · esc goes back"
 	case g.writing:
 		return left + "⏎ denies · esc goes back"
 	case g.form != nil && g.env.Kind == gate.KindAskUser:
@@ -230,6 +235,9 @@ func (g *Gate) hint(now time.Time, w int) string {
 		return left + k.HintAfter(w-cells.Width(left), g.form.KeyHint(), "form.submit=submit", "form.cancel=cancel", "form.decline=decline", "form.next=next", "form.previous=back")
 	case g.env.Kind == gate.KindPermission && g.full:
 		return left + "j/k scroll · " + k.Hint("permission.full=choices")
+	case g.env.Kind == gate.KindPermission && g.batch() && g.cursor >= 0 && g.cursor < len(g.own):
+		return left + k.HintAfter(w-cells.Width(left), "this call", "permission.once=once", "permission.session=session", "permission.always=always",
+			"permission.deny=deny", "permission.deny_reason=why", "permission.toggle=check", "permission.exact=exact", "permission.minimise=minimise")
 	case g.env.Kind == gate.KindPermission && g.batch():
 		return left + k.Hint("permission.toggle=check", "permission.full=all arguments", "permission.minimise=minimise") + " · ↑↓ j/k"
 	case g.env.Kind == gate.KindPermission:

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -95,6 +96,9 @@ func (p *Plan) Learn(r journal.Record) error {
 			p.leaves(e.Response.Values, minTyped)
 			p.text(e.Response.Text, minTyped)
 			p.text(e.Response.Reason, minTyped)
+			for _, id := range slices.Sorted(maps.Keys(e.Response.Terms)) {
+				p.text(e.Response.Terms[id].Reason, minTyped)
+			}
 		}
 	}
 	return nil

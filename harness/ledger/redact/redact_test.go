@@ -40,6 +40,8 @@ func TestCallIsGoneEverywhere(t *testing.T) {
 		&event.ToolRequested{Header: event.Header{Turn: "t1"}, Call: "c1", Args: args, By: "person"},
 		&event.GateOpened{Envelope: gate.Envelope{ID: "g1", Kind: gate.KindForm, Subject: gate.Subject{Call: "c1"}}},
 		&event.GateResolved{Gate: "g1", Response: gate.Response{Values: json.RawMessage(`{"code":"K9","n":7}`)}},
+		&event.GateOpened{Envelope: gate.Envelope{ID: "g2", Kind: gate.KindPermission, Prompt: gate.Prompt{Calls: []gate.CallPrompt{{Call: "c1"}, {Call: "c2"}}}}},
+		&event.GateResolved{Gate: "g2", Response: gate.Response{When: `. == {"n":7}`, Terms: map[string]gate.Terms{"c1": {Reason: "Bob knows", When: `. == {"n":7}`}}}},
 		&event.ToolStarted{Call: "c1", Args: args, ArgsDigest: "sha256:11"},
 		&event.ToolCompleted{Call: "c1", Content: []content.Block{{Kind: content.KindText, Text: "a long result"}}, Structured: args},
 		&event.MessageCompleted{Content: []content.Block{{Kind: content.KindToolUse, CallID: "c1", JSON: args}, {Kind: content.KindText, Text: "said: " + secret + " and K9."}}},
@@ -63,7 +65,7 @@ func TestCallIsGoneEverywhere(t *testing.T) {
 			}
 			continue
 		}
-		for _, gone := range []string{"Ada", `"K9"`, " K9", "long result", "sha256:11", `"n":7`} {
+		for _, gone := range []string{"Ada", `"K9"`, " K9", "long result", "sha256:11", `"n":7`, `\"n\":7`, "Bob"} {
 			if bytes.Contains(line, []byte(gone)) {
 				t.Errorf("record %d still has %s: %s", r.Seq, gone, line)
 			}

@@ -84,6 +84,19 @@ func (p *Plan) empty(e event.Event) bool {
 		if e.Response.Reason != "" {
 			e.Response.Reason = Mark
 		}
+		// A predicate may spell the arguments out.
+		if e.Response.When != "" {
+			e.Response.When = Mark
+		}
+		for id, t := range e.Response.Terms {
+			if t.Reason != "" {
+				t.Reason = Mark
+			}
+			if t.When != "" {
+				t.When = Mark
+			}
+			e.Response.Terms[id] = t
+		}
 	case *event.TurnStarted:
 		if e.Kind != "call" || !p.turns[e.Turn] {
 			return false
