@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/looprig/looprig/compose/config"
-	"github.com/looprig/looprig/harness/model/operator"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/mcpadapter"
 )
@@ -31,7 +30,7 @@ func (a *App) addLoops(ctx context.Context, opt *session.Options) error {
 		c := session.LoopConfig{
 			Name: l.Name, System: l.System, Model: client, Delegates: slices.Clone(l.Delegates),
 			Limits:  session.LoopLimits{Steps: l.Limits.Steps, Calls: l.Limits.ToolCalls},
-			AskUser: client.Info().Name != operator.Name,
+			AskUser: true,
 		}
 		if delegated[l.Name] {
 			opt.Agents = append(opt.Agents, c)

@@ -36,6 +36,8 @@ type Info struct {
 	ContextTokens int
 	// Price is what the model costs, nil where nobody gave one.
 	Price *Price
+	// Person says that nobody infers: whoever is there chooses what is called.
+	Person bool
 }
 
 // Request is one step's question.

@@ -3,12 +3,15 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/model"
+	"github.com/looprig/looprig/harness/model/operator"
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/tool"
@@ -158,5 +161,49 @@ func TestAQuestionNamesItsLoop(t *testing.T) {
 			w.answer(gate.Response{Action: gate.ActionDismiss})
 			w.eventually("the tool is asked about", func() bool { g := w.Gates(); return len(g) == 1 && g[0].Kind == gate.KindPermission })
 		}
+	}
+}
+
+// The question is there for as long as somebody else than the operator is the
+// model: from the turn on that another one begins.
+func TestAskUserFollowsTheModel(t *testing.T) {
+	t.Parallel()
+	names := func(r model.Request) []string {
+		var out []string
+		for _, x := range r.Tools {
+			out = append(out, x.Name)
+		}
+		return out
+	}
+	w := open(t, Options{Loops: []LoopConfig{{Name: "main", Model: operator.Client{}, AskUser: true}}}, nil, define("demo", "a", &fake{}))
+	taken := define("demo", "b", &fake{})
+	taken.Name = ToolAskUser
+	var dup *tool.DuplicateModelNameError
+	if err := w.ReplaceExternalTools(w.ctx(), "main", "other", 1, []tool.Definition{taken}); !errors.As(err, &dup) {
+		t.Errorf("a server has the name of the question: %v", err)
+	}
+	if _, ok := w.Tools("main").Lookup(ToolAskUser); ok {
+		t.Error("the operator has it")
+	}
+	var seen [][]string
+	asking := modelFunc(func(_ context.Context, r model.Request, yield func(model.Chunk, error) bool) {
+		seen = append(seen, names(r))
+		_ = yield(model.Chunk{Kind: model.ChunkText, Text: "hm"}, nil)
+	})
+	if queued, err := w.SetModel(w.ctx(), "", asking, person); queued || err != nil {
+		t.Fatal(queued, err)
+	}
+	w.say("go")
+	if _, err := w.SetModel(w.ctx(), "", operator.Client{}, person); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := w.Tools("main").Lookup(ToolAskUser); ok {
+		t.Error("the operator has it again")
+	}
+	if len(seen) != 1 || !slices.Equal(seen[0], []string{ToolAskUser, "mcp__demo__a"}) {
+		t.Errorf("%q", seen)
+	}
+	if n := len(of[*event.ToolsetAdopted](t, w.store)); n != 1 {
+		t.Errorf("%d adoptions of what no server offers", n)
 	}
 }

@@ -118,7 +118,7 @@ func (l *loop) builtins(c LoopConfig) []tool.Definition {
 	if len(c.Delegates) > 0 {
 		defs = append(defs, l.delegateTool(c.Delegates))
 	}
-	if c.AskUser {
+	if c.AskUser && !l.model.Info().Person {
 		defs = append(defs, askUserTool(l))
 	}
 	return defs

@@ -24,6 +24,7 @@ type loop struct {
 	system string
 	marks  boundary
 	limits LoopLimits
+	config LoopConfig  // that it was made of; its model is the first
 	from   *delegation // of a delegate, else nil
 
 	cmds  chan func()
@@ -78,7 +79,7 @@ func (f *future) settle(r TurnResult, err error) {
 
 func makeLoop(s *Session, c LoopConfig) (*loop, error) {
 	l := &loop{
-		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System, marks: newBoundary(), limits: c.Limits, from: c.from,
+		s: s, id: c.Name, name: c.Name, model: c.Model, system: c.System, marks: newBoundary(), limits: c.Limits, config: c, from: c.from,
 		cmds: make(chan func()), ended: make(chan *turn, 1), done: make(chan struct{}),
 		tools: newToolbox(),
 	}

@@ -45,13 +45,14 @@ func (s *Session) SetModel(ctx context.Context, loop string, to model.Client, by
 		l.next = &switching{to: to, by: string(by.Kind) + ":" + by.ID}
 		if queued = l.running != nil; !queued {
 			refused = l.switchModel()
+			l.adopt()
 		}
 	})
 	return queued, errors.Join(err, refused)
 }
 
-// switchModel gives the loop the model that waits for it. It runs at an idle
-// boundary. The record comes first: a switch that is not on record is none.
+// switchModel gives the loop the model that waits for it, and has the host's own
+// tools follow it with the next adoption. It runs at an idle boundary. The record comes first: a switch that is not on record is none.
 func (l *loop) switchModel() error {
 	n := l.next
 	if n == nil {
@@ -63,6 +64,7 @@ func (l *loop) switchModel() error {
 		return err
 	}
 	l.model, l.measured, l.told = n.to, measure{}, nil
+	l.tools.own(l.builtins(l.config))
 	l.publish()
 	l.notify(ChangeIdle)
 	return nil

@@ -80,8 +80,8 @@ type LoopConfig struct {
 	// Delegates are the agents that the loop's model may give tasks to; with any,
 	// the loop has the tool ToolDelegate.
 	Delegates []string
-	// AskUser gives the loop's model the tool ToolAskUser. It is not for a loop
-	// whose model is the operator.
+	// AskUser gives the loop the tool ToolAskUser, for as long as its model is not
+	// a person.
 	AskUser bool
 	// Limits of the loop's turns, below those of the session.
 	Limits LoopLimits

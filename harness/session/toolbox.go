@@ -57,6 +57,10 @@ func (b *toolbox) put(loop string, s slot) error {
 	return nil
 }
 
+// own replaces the host's own tools with the next installation. Nobody else has
+// their names: put and begin see to that.
+func (b *toolbox) own(defs []tool.Definition) { _ = b.put("", slot{source: builtinSource, defs: defs}) }
+
 // install makes the waiting replacements the loop's toolset.
 func (b *toolbox) install() (*tool.Set, []slot) {
 	if len(b.next) == 0 {
@@ -164,6 +168,9 @@ func (l *loop) adopt() {
 	l.set.Store(set)
 	l.looked = stillOpen(l.looked, set)
 	for _, s := range installed {
+		if s.source == builtinSource {
+			continue // model.changed has said what the host's own tools follow
+		}
 		_ = l.s.hub.emit(nil, &event.ToolsetAdopted{
 			Header: l.head(), Source: s.source, Generation: s.generation, Digest: set.Digest(),
 			Tools: len(s.defs), Deferred: len(deferredOf([]slot{s})), Bindings: bindings(s.defs),
@@ -171,6 +178,16 @@ func (l *loop) adopt() {
 		l.compareWithBefore(s)
 	}
 	l.lookAgain(set)
+}
+
+// reserved refuses tools of others that have the name of one of the host's which
+// the loop has under another model.
+func (l *loop) reserved(defs []tool.Definition) error {
+	i := slices.IndexFunc(defs, func(d tool.Definition) bool { return l.config.AskUser && d.Name == ToolAskUser })
+	if i < 0 {
+		return nil
+	}
+	return &tool.DuplicateModelNameError{Name: ToolAskUser, Incumbent: builtin(ToolAskUser), Newcomer: defs[i].Identity}
 }
 
 // bindings tells which catalog generations a slot is made of.
@@ -211,6 +228,9 @@ func (s *Session) ReplaceExternalTools(ctx context.Context, loop, source string,
 	err = l.do(ctx, func() {
 		if l.closing != "" {
 			refused = ErrClosed
+			return
+		}
+		if refused = l.reserved(next.defs); refused != nil {
 			return
 		}
 		if refused = l.tools.put(l.id, next); refused == nil && (l.running == nil || l.parked != nil) {

@@ -23,7 +23,7 @@ type Client struct{}
 var _ model.Client = Client{}
 
 // Info names the operator.
-func (Client) Info() model.Info { return model.Info{Name: Name, Display: "you (no key)"} }
+func (Client) Info() model.Info { return model.Info{Name: Name, Display: "you (no key)", Person: true} }
 
 // Stream answers with the hint. A server's request fails with the code no_reply:
 // the person writes such replies, in the gate.
