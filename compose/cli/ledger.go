@@ -71,9 +71,17 @@ func (c *CLI) printEntry(e ledger.Entry) error {
 		return c.jsonLine(e)
 	}
 	_, err := fmt.Fprintf(c.Stdout, "%6d  %s  %-15s  %-32s  %-8s  %s\n", e.Seq, e.Time.Format("2006-01-02 15:04:05"), e.Kind,
-		safetext.Ident(firstNonEmpty(e.Tool, e.Binding)), safetext.ToLine(firstNonEmpty(e.Outcome, e.Verdict, e.Detail)),
+		subjectOf(e), safetext.ToLine(firstNonEmpty(e.Outcome, e.Verdict, e.Detail)),
 		safetext.ToLine(firstNonEmpty(e.Rule, e.Answerer)))
 	return err
+}
+
+// subjectOf is what an entry is about, "-" where it is about no tool and no server.
+func subjectOf(e ledger.Entry) safetext.Line {
+	if about := firstNonEmpty(e.Tool, e.Binding); about != "" {
+		return safetext.Ident(about)
+	}
+	return "-"
 }
 
 func firstNonEmpty(texts ...string) string {

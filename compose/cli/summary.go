@@ -6,6 +6,7 @@ import (
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/event"
+	"github.com/looprig/looprig/harness/tool"
 )
 
 // summary is one event for people; the caller cleans it.
@@ -43,11 +44,11 @@ func summary(e event.Event) string {
 	case *event.MessageCompleted:
 		return string(v.Role) + ": " + content.PlainText(v.Content)
 	case *event.ToolRequested:
-		return v.Call + " " + v.Tool + " " + string(v.Args)
+		return v.Call + " " + named(v.Tool, v.ModelName) + " " + string(v.Args)
 	case *event.ToolStarted:
 		return v.Call + " " + v.Tool + " by rule " + v.Decision.Rule
 	case *event.ToolCompleted:
-		return v.Call + " " + v.Tool + " " + string(v.Outcome) + " " + v.Reason
+		return v.Call + " " + named(v.Tool, v.ModelName) + " " + string(v.Outcome) + " " + v.Reason
 	case *event.GateOpened:
 		return v.ID + " " + string(v.Kind) + ": " + v.Prompt.Title
 	case *event.GateResolved:
@@ -81,4 +82,12 @@ func orNone(list []string) string {
 
 func catalogSummary(c event.CatalogChange) string {
 	return fmt.Sprintf("%s gen %d → %d: %d tools, +%d -%d ~%d", c.Binding, c.From, c.Generation, c.Tools, len(c.Added), len(c.Removed), len(c.Changed))
+}
+
+// named is a call's tool, or what was asked for where there is none.
+func named(identity, name string) string {
+	if identity != "" {
+		return identity
+	}
+	return tool.Asked("", name).String()
 }

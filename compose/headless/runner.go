@@ -17,7 +17,6 @@ import (
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
-	"github.com/looprig/looprig/internal/safetext"
 )
 
 // Options are what a Runner works on.
@@ -233,10 +232,7 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 	if outcome == tool.OK {
 		for _, t := range res.Tools {
 			if t.Outcome != tool.OK {
-				named := t.Tool
-				if named == (tool.Identity{}).String() {
-					named = safetext.Ident(t.Name).String() // a tool that nobody knows has no identity
-				}
+				named := tool.Asked(t.Tool, t.Name).String()
 				outcome, reason = t.Outcome, named+": "+(&Result{Outcome: t.Outcome, Reason: t.Reason, Text: t.Text}).Why()
 				break
 			}

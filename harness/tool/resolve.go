@@ -55,6 +55,23 @@ func (e *UnknownToolError) Error() string {
 	return b.String()
 }
 
+// Asked names the tool of a call for people: its identity, or, where nobody has the
+// tool, what was asked for, quoted, and that there is none.
+func Asked(identity, name string) safetext.Line {
+	if identity != "" {
+		return safetext.Ident(identity)
+	}
+	none := " (no such tool)"
+	if strings.TrimSpace(name) == "" {
+		none = " (no tool was named)"
+	}
+	quoted := safetext.Ident(name)
+	if !strings.HasPrefix(quoted.String(), `"`) {
+		quoted = `"` + quoted + `"`
+	}
+	return quoted + safetext.Line(none)
+}
+
 // Resolve finds a tool by any spelling that people use: the model-facing name,
 // the identity "mcp:demo:add", "mcp__demo__add", "demo.add", "demo/add",
 // "demo add", or the bare name when no other tool has it. It fails with

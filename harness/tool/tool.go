@@ -42,6 +42,9 @@ type Identity struct {
 
 // String is "mcp:<binding>:<raw name>", or "builtin:<name>".
 func (id Identity) String() string {
+	if id == (Identity{}) {
+		return ""
+	}
 	if id.Binding == "" {
 		return id.Source + ":" + id.Name
 	}

@@ -179,3 +179,19 @@ func TestErrors(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A call of a tool that nobody has is named by what was asked for, in quotes.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ identity, name, want string }{
+		{"mcp:demo:add", "mcp__demo__add", "mcp:demo:add"},
+		{Identity{}.String(), "nope", `"nope" (no such tool)`},
+		{"", "no such", `"no such" (no such tool)`},
+		{"", "", `"" (no tool was named)`},
+		{"", "  ", `"  " (no tool was named)`},
+	} {
+		if got := Asked(c.identity, c.name).String(); got != c.want {
+			t.Errorf("%q %q: %s, not %s", c.identity, c.name, got, c.want)
+		}
+	}
+}

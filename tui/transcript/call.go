@@ -26,7 +26,7 @@ func layCall(it *Item, w int, f Frame, loop string) []string {
 	state := callState(c, f)
 	name := CallName(c.Tool)
 	if c.Tool == "" {
-		name = string(safetext.Ident(c.ModelName)) // a model asked for what is not there
+		name = tool.Asked("", c.ModelName).String() // a model asked for what is not there
 	}
 	if loop != "" {
 		name = loop + " · " + name

@@ -196,7 +196,11 @@ func TestACallOfNoToolHasItsName(t *testing.T) {
 	t.Parallel()
 	tr, f := New(), frame(t, 70, 20)
 	tr.Requested(t0, "main", Call{ID: "c1", ModelName: "no_such\x1b[2J", By: "model", Args: json.RawMessage(`{}`)})
-	if out := text(tr.View(f)); !strings.Contains(out, "no_such") || strings.Contains(out, `""`) || strings.ContainsRune(out, '\x1b') {
+	if out := text(tr.View(f)); !strings.Contains(out, "no_such") || !strings.Contains(out, "(no such tool)") || strings.Contains(out, `""`) || strings.ContainsRune(out, '\x1b') {
+		t.Errorf("%s", out)
+	}
+	tr.Requested(t0, "main", Call{ID: "c2", By: "model", Args: json.RawMessage(`{"a":1}`)})
+	if out := text(tr.View(f)); !strings.Contains(out, `▸ "" (no tool was named)  {"a":1}`) {
 		t.Errorf("%s", out)
 	}
 }
