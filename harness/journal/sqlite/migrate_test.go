@@ -1,8 +1,10 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -146,4 +148,48 @@ func TestManyBringAFileUpToDateAtOnce(t *testing.T) {
 func isVersion(err error, have int) bool {
 	var v *sqlite.VersionError
 	return errors.As(err, &v) && v.Have == have
+}
+
+// Whoever began a database may have been killed before its tables were there:
+// that is no database yet, and no damage.
+func TestUnmadeDatabase(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]string{"an empty file": "", "turned into WAL mode": "PRAGMA journal_mode=WAL", "with an undone transaction": "BEGIN; CREATE TABLE sessions (id TEXT); ROLLBACK"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "looprig.db")
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if begin != "" {
+				db, err := sql.Open("sqlite", path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := db.ExecContext(t.Context(), begin); err != nil {
+					t.Fatal(err)
+				}
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true}); !errors.Is(err, sqlite.ErrUnmade) || !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("to read: %v", err)
+			}
+			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+			if err != nil {
+				t.Fatalf("to write: %v", err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true})
+			if err != nil {
+				t.Fatalf("afterwards: %v", err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -161,10 +162,24 @@ func sumOfSchema(ctx context.Context, db *sql.DB) (_ string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), rows.Err()
 }
 
+// ErrUnmade says, to who only reads, that a file has nothing in it yet: whoever
+// began it was killed before the tables were there. The next that writes makes
+// them. It is an fs.ErrNotExist.
+var ErrUnmade = fmt.Errorf("the database has not been made yet: %w", fs.ErrNotExist)
+
 func checkVersion(ctx context.Context, db *sql.DB) error {
 	v, err := version(ctx, db)
 	if err != nil {
 		return err
+	}
+	if v == 0 {
+		var n int
+		if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrUnmade
+		}
 	}
 	if v != schemaVersion {
 		return &VersionError{Have: v, Want: schemaVersion}

@@ -104,7 +104,7 @@ func TestTimeoutWhileNobodyReads(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	w.await("the end of the session", runWait, func() bool {
-		ids, _ := w.trySessions()
+		ids := w.sessions()
 		return len(ids) > 0 && bytes.Contains(w.journal(ids[0]), []byte(`"session.closed"`))
 	})
 	select {
