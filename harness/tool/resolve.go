@@ -65,11 +65,11 @@ func Asked(identity, name string) safetext.Line {
 	if strings.TrimSpace(name) == "" {
 		none = " (no tool was named)"
 	}
-	quoted := safetext.Ident(name)
-	if !strings.HasPrefix(quoted.String(), `"`) {
+	quoted := safetext.Ident(name).String()
+	if !strings.HasPrefix(quoted, `"`) {
 		quoted = `"` + quoted + `"`
 	}
-	return quoted + safetext.Line(none)
+	return safetext.ToLine(quoted + none)
 }
 
 // Resolve finds a tool by any spelling that people use: the model-facing name,
