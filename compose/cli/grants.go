@@ -96,17 +96,14 @@ func (c *CLI) PolicyRevoke(ctx context.Context, prefix string) (err error) {
 	if err != nil {
 		return err
 	}
-	switch err := store.RevokeGrant(ctx, g.ID); {
-	case errors.Is(err, policy.ErrNoGrant):
-		return noGrant(prefix)
-	case err != nil:
-		return c.integrity(err)
-	}
-	_, err = store.AppendLedger(ctx, ledger.Draft{
+	err = store.RevokeGrantAs(ctx, g.ID, ledger.Draft{
 		Kind: ledger.KindDecision, Tool: g.Tool, ToolDigest: g.Digest, Rule: policy.RuleGrantAlways + " " + g.ID, Verdict: string(policy.Ask),
 		Answerer: "looprig policy revoke", AnswererKind: "person", Detail: "grant_revoked",
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, policy.ErrNoGrant):
+		return noGrant(prefix)
+	case err != nil:
 		return c.integrity(err)
 	}
 	if c.Output == OutputJSON {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/looprig/looprig/harness/ledger"
+	"github.com/looprig/looprig/harness/policy"
 )
 
 // Record is one durable event.
@@ -38,6 +39,24 @@ type Batch struct {
 	Ledger []ledger.Draft
 	// Blobs are stored once under their digest in the same transaction.
 	Blobs []Blob
+	// Grants are the standing grants that the records tell of, given or taken back
+	// in the same transaction. Only a GrantStore is handed any.
+	Grants []GrantChange
+}
+
+// GrantChange gives a standing grant, unless one covers the same calls already, or
+// takes one back, if it is still there.
+type GrantChange struct {
+	Given  *policy.Grant
+	Revoke string // the id of a grant
+}
+
+// GrantStore is a Store that keeps standing grants beside its journals, and obeys
+// Batch.Grants: however a process ends, there is a grant if and only if it is on
+// record.
+type GrantStore interface {
+	Store
+	policy.Store
 }
 
 // Blob is a body that records refer to.

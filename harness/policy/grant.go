@@ -43,8 +43,8 @@ type Grant struct {
 	Session string    `json:"session,omitempty"`
 }
 
-// same reports that two grants cover the same calls.
-func (g Grant) same(o Grant) bool {
+// Same reports that two grants cover the same calls.
+func (g Grant) Same(o Grant) bool {
 	return g.Tool == o.Tool && g.Digest == o.Digest && g.Rule == o.Rule && g.When == o.When
 }
 
@@ -102,7 +102,7 @@ func (g *Grants) Add(x Grant) (Grant, error) {
 	}
 	of := 0
 	for _, o := range g.list {
-		if o.same(x) {
+		if o.Same(x) {
 			return o, nil
 		}
 		if o.Tool == x.Tool {
@@ -137,7 +137,7 @@ func (g *Grants) Remove(id string) []Grant {
 
 // RemoveOne takes back one grant and reports whether it was there.
 func (g *Grants) RemoveOne(x Grant) bool {
-	return len(g.remove(func(o Grant) bool { return o.ID == x.ID && o.same(x) })) > 0
+	return len(g.remove(func(o Grant) bool { return o.ID == x.ID && o.Same(x) })) > 0
 }
 
 func (g *Grants) remove(doomed func(Grant) bool) []Grant {

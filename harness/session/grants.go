@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
+	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/ledger"
 	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/tool"
@@ -73,7 +75,7 @@ func (s *Session) RevokeGrant(ctx context.Context, id string, by gate.Answerer) 
 		return gate.ErrNotOperator
 	}
 	if gone := s.grants.Remove(id); len(gone) > 0 {
-		return s.record(ctx, nil, grantEvents(grantRevoked, gone, by.ID)...)
+		return s.record(ctx, nil, nil, grantEvents(grantRevoked, gone, by.ID)...)
 	}
 	if s.o.Grants == nil {
 		return policy.ErrNoGrant
@@ -86,10 +88,21 @@ func (s *Session) RevokeGrant(ctx context.Context, id string, by gate.Answerer) 
 	if i < 0 {
 		return policy.ErrNoGrant
 	}
-	if err := s.o.Grants.RevokeGrant(ctx, id); err != nil {
+	var with []journal.GrantChange
+	if s.grantsInJournal() {
+		with = []journal.GrantChange{{Revoke: id}}
+	} else if err := s.o.Grants.RevokeGrant(ctx, id); err != nil {
 		return err
 	}
-	return s.record(ctx, []ledger.Draft{grantDraft(all[i], grantRevoked, string(by.Kind), by.ID)}, grantEvents(grantRevoked, all[i:i+1], by.ID)...)
+	return s.record(ctx, with, []ledger.Draft{grantDraft(all[i], grantRevoked, string(by.Kind), by.ID)}, grantEvents(grantRevoked, all[i:i+1], by.ID)...)
+}
+
+// grantsInJournal says that the journal's store keeps the standing grants, too, so
+// that they change in the transaction that records it. Elsewhere they change just
+// before.
+func (s *Session) grantsInJournal() bool {
+	both, ok := s.o.Store.(journal.GrantStore)
+	return ok && s.o.Grants != nil && policy.Store(both) == s.o.Grants
 }
 
 func grantEvents(op string, grants []policy.Grant, by string) []event.Event {
@@ -138,16 +151,22 @@ func (c *call) give(env gate.Envelope, r gate.Response, scope policy.Scope) {
 		return
 	}
 	drafts := make([]ledger.Draft, len(given))
+	var with []journal.GrantChange
 	events := grantEvents(grantGiven, given, r.Answerer.ID)
 	for i, one := range given {
 		drafts[i] = grantDraft(one, grantGiven, string(r.Answerer.Kind), r.Answerer.ID)
 		drafts[i].Session, drafts[i].Loop, drafts[i].Turn, drafts[i].Gate = c.t.s.o.ID, c.t.loop.id, c.t.id, env.ID
 		events[i].Head().Loop, events[i].Head().Turn = c.t.loop.id, c.t.id
+		if scope == policy.ScopeAlways && c.t.s.grantsInJournal() {
+			with = append(with, journal.GrantChange{Given: &one})
+		}
 	}
 	// A failure latches the session, which says so before the call is sent.
-	_ = c.t.s.hub.append(drafts, events...)
+	_ = c.t.s.hub.appendGrants(with, drafts, events...)
 }
 
+// keep makes sure that a grant can be given. One of the session is kept then, and
+// so is a standing one where the journal's store does not do it.
 func (c *call) keep(g *policy.Grant, t tool.Trust) (err error) {
 	if g.When != "" {
 		if err := policy.CheckPredicate(g.When); err != nil {
@@ -159,12 +178,36 @@ func (c *call) keep(g *policy.Grant, t tool.Trust) (err error) {
 		return errors.New("its source is not accepted, or it has no digest")
 	case g.Scope == policy.ScopeAlways && c.t.s.o.Grants == nil:
 		return errors.New("nothing keeps grants beyond this session")
+	case g.Scope == policy.ScopeAlways && c.t.s.grantsInJournal():
+		*g, err = standing(c.t.ctx, c.t.s.o.Grants, *g)
 	case g.Scope == policy.ScopeAlways:
 		*g, err = c.t.s.o.Grants.AddGrant(c.t.ctx, *g)
 	default:
 		*g, err = c.t.s.grants.Add(*g)
 	}
 	return err
+}
+
+// standing is what AddGrant would keep.
+func standing(ctx context.Context, store policy.Store, g policy.Grant) (policy.Grant, error) {
+	all, err := store.Grants(ctx)
+	if err != nil {
+		return g, err
+	}
+	of := 0
+	for _, o := range all {
+		if o.Same(g) {
+			return o, nil
+		}
+		if o.Tool == g.Tool {
+			of++
+		}
+	}
+	if len(all) >= policy.MaxGrants || of >= policy.MaxGrantsPerTool {
+		return g, policy.ErrTooManyGrants
+	}
+	g.Created = g.Created.Truncate(time.Microsecond)
+	return g, nil
 }
 
 // covered are the tools that an answer grants: the call's own, or all those
@@ -223,8 +266,11 @@ func (c *call) readOnlyNames() []string {
 // good, and says so.
 func (c *call) lapse() {
 	for _, g := range c.pol.Lapsed {
+		var with []journal.GrantChange
 		if g.Scope == policy.ScopeAlways {
-			if c.t.s.o.Grants == nil || c.t.s.o.Grants.RevokeGrant(c.t.ctx, g.ID) != nil {
+			if c.t.s.grantsInJournal() {
+				with = []journal.GrantChange{{Revoke: g.ID}}
+			} else if c.t.s.o.Grants == nil || c.t.s.o.Grants.RevokeGrant(c.t.ctx, g.ID) != nil {
 				continue // somebody else did, or it stays and is not applied
 			}
 		} else if !c.t.s.grants.RemoveOne(g) {
@@ -234,7 +280,7 @@ func (c *call) lapse() {
 		d.Session, d.Loop, d.Turn = c.t.s.o.ID, c.t.loop.id, c.t.id
 		e := grantEvents(grantLapsed, []policy.Grant{g}, byDefinition)[0]
 		e.Head().Loop, e.Head().Turn = c.t.loop.id, c.t.id
-		_ = c.t.s.hub.append([]ledger.Draft{d}, e)
+		_ = c.t.s.hub.appendGrants(with, []ledger.Draft{d}, e)
 		c.notice(CodeGrantLapsed, fmt.Sprintf("what was granted for %s (%s, %s) has ended: its definition is not the one that it was given for; it was %s, it is %s",
 			c.label(), g.Scope, g.Created.Local().Format("2006-01-02 15:04"), short(g.Digest), short(c.def.Digest)))
 	}

@@ -61,6 +61,7 @@ type hub struct {
 type request struct {
 	events []event.Event
 	drafts []ledger.Draft
+	grants []journal.GrantChange
 	done   chan error // capacity 1, or nil when nobody waits
 	final  bool       // the hub ends after it
 }
@@ -85,7 +86,12 @@ func newHubAfter(last uint64, id string, o Options, lease journal.Lease, crash f
 // append makes events and entries durable and delivers the events. It does not
 // return earlier because a context ends: the append itself is bounded.
 func (h *hub) append(drafts []ledger.Draft, events ...event.Event) error {
-	r := &request{events: events, drafts: drafts, done: make(chan error, 1)}
+	return h.appendGrants(nil, drafts, events...)
+}
+
+// appendGrants is append with the standing grants that the events tell of.
+func (h *hub) appendGrants(grants []journal.GrantChange, drafts []ledger.Draft, events ...event.Event) error {
+	r := &request{events: events, drafts: drafts, grants: grants, done: make(chan error, 1)}
 	if err := h.enqueue(r); err != nil {
 		return err
 	}
@@ -258,6 +264,7 @@ func (h *hub) commit(reqs []*request) {
 		out = append(out, recs...)
 		batch.Blobs = append(batch.Blobs, blobs...)
 		batch.Ledger = append(batch.Ledger, r.drafts...)
+		batch.Grants = append(batch.Grants, r.grants...)
 		kept = append(kept, r)
 	}
 	if len(kept) == 0 {

@@ -231,7 +231,7 @@ func (s *Session) Publish(ctx context.Context, e event.Event, drafts ...ledger.D
 		}
 		return s.hub.ephemeral(e)
 	}
-	err := s.record(ctx, drafts, e)
+	err := s.record(ctx, nil, drafts, e)
 	if e, ok := e.(*event.SamplingCompleted); ok && err == nil {
 		s.used.add(e.Model, event.ForServers, e.Usage)
 	}
@@ -240,10 +240,10 @@ func (s *Session) Publish(ctx context.Context, e event.Event, drafts ...ledger.D
 
 // RecordLedger makes ledger entries that belong to no event durable.
 func (s *Session) RecordLedger(ctx context.Context, drafts ...ledger.Draft) error {
-	return s.record(ctx, drafts)
+	return s.record(ctx, nil, drafts)
 }
 
-func (s *Session) record(ctx context.Context, drafts []ledger.Draft, events ...event.Event) error {
+func (s *Session) record(ctx context.Context, grants []journal.GrantChange, drafts []ledger.Draft, events ...event.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *Session) record(ctx context.Context, drafts []ledger.Draft, events ...e
 		d.Session = s.o.ID
 		own[i] = d
 	}
-	return s.hub.append(own, events...)
+	return s.hub.appendGrants(grants, own, events...)
 }
 
 // Coverage counts the calls so far.

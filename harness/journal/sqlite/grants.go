@@ -6,11 +6,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/ledger"
 	"github.com/looprig/looprig/harness/policy"
 )
 
-var _ policy.Store = (*Store)(nil)
+var _ journal.GrantStore = (*Store)(nil)
 
 const grantColumns = `SELECT id, created, identity, digest, rule, predicate, "by", session FROM grants`
 
@@ -78,15 +79,38 @@ func (s *Store) AddGrant(ctx context.Context, g policy.Grant) (policy.Grant, err
 		}
 		kept = g
 		kept.Scope, kept.Created = policy.ScopeAlways, g.Created.UTC().Truncate(time.Microsecond)
-		_, err = tx.ExecContext(ctx, `INSERT INTO grants (id, created, identity, digest, rule, predicate, "by", session) VALUES (?,?,?,?,?,?,?,?)`,
-			g.ID, g.Created.UnixMicro(), g.Tool, g.Digest, g.Rule, g.When, g.By, g.Session)
-		return nil, err
+		return nil, insertGrant(ctx, tx, g)
 	})
 	return kept, err
 }
 
+func insertGrant(ctx context.Context, tx *sql.Tx, g policy.Grant) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO grants (id, created, identity, digest, rule, predicate, "by", session) VALUES (?,?,?,?,?,?,?,?)
+		ON CONFLICT DO NOTHING`, g.ID, g.Created.UnixMicro(), g.Tool, g.Digest, g.Rule, g.When, g.By, g.Session)
+	return err
+}
+
+// changeGrants gives and takes back what a batch tells of.
+func changeGrants(ctx context.Context, tx *sql.Tx, changes []journal.GrantChange) error {
+	for _, c := range changes {
+		if c.Given != nil {
+			if err := insertGrant(ctx, tx, *c.Given); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM grants WHERE id=?", c.Revoke); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // RevokeGrant implements policy.Store.
-func (s *Store) RevokeGrant(ctx context.Context, id string) error {
+func (s *Store) RevokeGrant(ctx context.Context, id string) error { return s.RevokeGrantAs(ctx, id) }
+
+// RevokeGrantAs revokes a grant and seals the entries that say so, or neither.
+func (s *Store) RevokeGrantAs(ctx context.Context, id string, drafts ...ledger.Draft) error {
 	_, err := s.do(ctx, func(ctx context.Context, tx *sql.Tx) ([]ledger.Entry, error) {
 		res, err := tx.ExecContext(ctx, "DELETE FROM grants WHERE id=?", id)
 		if err != nil {
@@ -95,7 +119,7 @@ func (s *Store) RevokeGrant(ctx context.Context, id string) error {
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return nil, errors.Join(err, refuseIf(n == 0, policy.ErrNoGrant))
 		}
-		return nil, nil
+		return s.seal(ctx, tx, drafts)
 	})
 	return err
 }

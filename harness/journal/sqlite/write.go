@@ -199,6 +199,9 @@ func (s *Store) Append(ctx context.Context, lease journal.Lease, b journal.Batch
 		if err != nil || !fresh {
 			return nil, err
 		}
+		if err := changeGrants(ctx, tx, b.Grants); err != nil {
+			return nil, err
+		}
 		return s.seal(ctx, tx, b.Ledger)
 	})
 }
