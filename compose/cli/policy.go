@@ -318,7 +318,8 @@ var outcomeSays = map[policy.StepOutcome]string{
 	policy.StepWon: "matches", policy.StepTool: "is for other tools", policy.StepLoop: "is for other loops",
 	policy.StepHints: "is for other hints", policy.StepUntrusted: "looks at hints, which do not count for this server",
 	policy.StepPredicate: "its predicate is not true", policy.StepPredicateError: "its predicate fails on these arguments",
-	policy.StepDigest: "was given for another definition", policy.StepOtherRule: "was given for another rule's question",
+	policy.StepDigest: "was given for another definition", policy.StepVersion: "was given for another version of the server",
+	policy.StepOtherRule: "was given for another rule's question",
 	policy.StepUnreached: "was not reached",
 }
 

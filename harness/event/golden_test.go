@@ -112,7 +112,7 @@ func samples() map[Type]Event {
 		&HistoryCompacted{Replaced: 20, Kept: 6, Before: 90000, After: 8000, Summary: "They added numbers.", Usage: Usage{Input: 90000, Output: 300}, Cause: "limit", Carried: 19},
 		&ModelChanged{From: "operator", To: "anthropic/x", By: "person:tester"},
 		&GrantChanged{
-			Op: "given", Scope: "always", ID: "gr1", Tool: "mcp:demo:add", ToolDigest: "sha256:aa", Rule: "default", When: ".a < 10", By: "person:tester",
+			Op: "given", Scope: "always", ID: "gr1", Tool: "mcp:demo:add", ToolDigest: "sha256:aa", Pin: "sha256:bb", Rule: "default", When: ".a < 10", By: "person:tester",
 		},
 		&FetchCompleted{Binding: "demo", What: "prompt", Name: "greet", Args: map[string]string{"who": "Ada"}, By: "tester", OK: true, GivenUp: true, DurationMS: 3},
 		&SamplingCompleted{Binding: "demo", Model: "anthropic/x", Usage: Usage{Input: 12, Output: 4, CostMicro: 99, Currency: "USD"}},

@@ -106,6 +106,7 @@ type (
 		ID         string `json:"id,omitempty"`
 		Tool       string `json:"tool"`
 		ToolDigest string `json:"tool_digest,omitempty"`
+		Pin        string `json:"pin,omitempty"`
 		Rule       string `json:"rule,omitempty"`
 		When       string `json:"when,omitempty"`
 		By         string `json:"by"`

@@ -20,6 +20,7 @@ const (
 	StepPredicate      StepOutcome = "predicate"       // the predicate is not true
 	StepPredicateError StepOutcome = "predicate_error" // the predicate failed
 	StepDigest         StepOutcome = "changed"         // the grant is for another definition
+	StepVersion        StepOutcome = "other_version"   // the grant is for another version of the source
 	StepOtherRule      StepOutcome = "other_rule"      // the grant is for another rule's question
 	StepUnreached      StepOutcome = "unreached"       // another rule had won
 )

@@ -15,7 +15,7 @@ import (
 type Scope string
 
 // The scopes. A session grant ends with its session, an always grant when it is
-// revoked; both end when the tool's definition changes.
+// revoked; both end when the definition changes under them.
 const (
 	ScopeSession Scope = "session"
 	ScopeAlways  Scope = "always"
@@ -32,6 +32,11 @@ type Grant struct {
 	// Tool is the identity, Digest the definition's digest.
 	Tool   string `json:"tool"`
 	Digest string `json:"tool_digest"`
+	// Pin is the fingerprint of the source that the operator had accepted, "" where
+	// it is not known. When that very source comes with another definition, the
+	// grant has ended; one under another fingerprint is another version of it, which
+	// the grant is not for.
+	Pin string `json:"pin,omitempty"`
 	// Rule is the key of the rule that had led to the question (Decision.Key).
 	Rule string `json:"rule"`
 	// When, when set, narrows the grant to calls whose arguments make this jq
@@ -181,6 +186,8 @@ func (d *decider) granted(l Lookup) {
 		switch why {
 		case StepDigest:
 			d.out.Lapsed = append(d.out.Lapsed, g)
+		case StepVersion:
+			d.out.OtherVersion = true
 		case StepWon:
 			reason := "granted for this session"
 			if g.Scope == ScopeAlways {
@@ -197,6 +204,8 @@ func (d *decider) granted(l Lookup) {
 // covers tells whether a grant is for the call, or why it is not.
 func (d *decider) covers(g Grant) StepOutcome {
 	switch {
+	case g.Digest != d.req.ToolDigest && g.Pin != "" && d.req.Pin != "" && g.Pin != d.req.Pin:
+		return StepVersion
 	case g.Digest != d.req.ToolDigest:
 		return StepDigest
 	case g.Rule != d.out.Key:

@@ -101,6 +101,7 @@ type Request struct {
 	Agent        string
 	Args         json.RawMessage
 	ToolDigest   string
+	Pin          string // fingerprint of the tool's source, "" for none
 	Hints        tool.Hints
 	HintsTrusted bool
 	Trust        tool.Trust
@@ -124,8 +125,12 @@ type Decision struct {
 	Considered []string
 	// Grant is the id of the grant that won.
 	Grant string
-	// Lapsed are the grants that were given for another definition of the tool.
+	// Lapsed are the grants that were given for another definition of the tool, which
+	// has changed since.
 	Lapsed []Grant
+	// OtherVersion says that there is a grant for the tool of another version of its
+	// source. It stays, and is not for this one.
+	OtherVersion bool
 	// Digest is the tool digest that the decision is about.
 	Digest string
 	// Reason is host-written: why a rule that needs a word won.

@@ -173,7 +173,7 @@ func (c *call) check(ctx context.Context) (refused *tool.Refusal) {
 func (c *call) decide(ctx context.Context) {
 	s := c.t.s
 	c.pol = s.o.Policy.Decide(ctx, policy.Request{
-		Identity: c.def.Identity, Loop: c.t.loop.id, Agent: c.t.loop.name, Args: c.args, ToolDigest: c.def.Digest,
+		Identity: c.def.Identity, Loop: c.t.loop.id, Agent: c.t.loop.name, Args: c.args, ToolDigest: c.def.Digest, Pin: c.def.Pin,
 		Hints: c.def.Hints, HintsTrusted: c.def.HintsTrusted, Trust: c.def.Trust,
 		Operator: c.by != "model", Interactive: s.o.Interactive,
 	}, grantBook{s})

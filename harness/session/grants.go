@@ -109,7 +109,7 @@ func grantEvents(op string, grants []policy.Grant, by string) []event.Event {
 	out := make([]event.Event, len(grants))
 	for i, g := range grants {
 		out[i] = &event.GrantChanged{
-			Op: op, Scope: string(g.Scope), ID: g.ID, Tool: g.Tool, ToolDigest: g.Digest, Rule: g.Rule, When: g.When, By: by,
+			Op: op, Scope: string(g.Scope), ID: g.ID, Tool: g.Tool, ToolDigest: g.Digest, Pin: g.Pin, Rule: g.Rule, When: g.When, By: by,
 		}
 	}
 	return out
@@ -121,7 +121,7 @@ func grantDraft(g policy.Grant, op, kind, by string) ledger.Draft {
 		verdict = policy.Ask
 	}
 	return ledger.Draft{
-		Kind: ledger.KindDecision, Binding: identityOf(g.Tool).Binding, Tool: g.Tool, ToolDigest: g.Digest,
+		Kind: ledger.KindDecision, Binding: identityOf(g.Tool).Binding, Tool: g.Tool, ToolDigest: g.Digest, Pin: g.Pin,
 		Rule: "grant:" + string(g.Scope) + " " + g.ID, Verdict: string(verdict), Answerer: by, AnswererKind: kind, Detail: "grant_" + op,
 	}
 }
@@ -137,7 +137,7 @@ func (c *call) give(env gate.Envelope, r gate.Response, scope policy.Scope) {
 	var err error
 	for _, d := range c.covered(env, r, scope) {
 		one := g
-		one.Tool, one.Digest = d.Identity.String(), d.Digest
+		one.Tool, one.Digest, one.Pin = d.Identity.String(), d.Digest, d.Pin
 		if err = c.keep(&one, d.Trust); err != nil {
 			break
 		}
@@ -284,8 +284,14 @@ func (c *call) lapse() {
 		c.notice(CodeGrantLapsed, fmt.Sprintf("what was granted for %s (%s, %s) has ended: its definition is not the one that it was given for; it was %s, it is %s",
 			c.label(), g.Scope, g.Created.Local().Format("2006-01-02 15:04"), short(g.Digest), short(c.def.Digest)))
 	}
-	if len(c.pol.Lapsed) > 0 && c.pol.Verdict == policy.Ask {
+	if c.pol.Verdict != policy.Ask {
+		return
+	}
+	switch {
+	case len(c.pol.Lapsed) > 0:
 		c.pol.Reason = strings.TrimPrefix(c.pol.Reason+"; ", "; ") + "it was granted before, and its definition has changed since"
+	case c.pol.OtherVersion:
+		c.pol.Reason = strings.TrimPrefix(c.pol.Reason+"; ", "; ") + "it was granted for another version of its server, which defines it otherwise"
 	}
 }
 
@@ -301,7 +307,7 @@ func (p *past) pastGrant(e *event.GrantChanged, session string) {
 		return
 	}
 	g := policy.Grant{
-		ID: e.ID, Scope: policy.ScopeSession, Tool: e.Tool, Digest: e.ToolDigest, Rule: e.Rule, When: e.When,
+		ID: e.ID, Scope: policy.ScopeSession, Tool: e.Tool, Digest: e.ToolDigest, Pin: e.Pin, Rule: e.Rule, When: e.When,
 		Created: e.Time, By: e.By, Session: session,
 	}
 	p.Grants = slices.DeleteFunc(p.Grants, func(o policy.Grant) bool { return o.ID == g.ID && o.Tool == g.Tool && o.Digest == g.Digest })

@@ -106,6 +106,52 @@ func TestGrantEndsWithOneCharacterAndDoesNotComeBack(t *testing.T) {
 	}
 }
 
+// Two versions of a server that are used in turn leave each other's grants alone:
+// each grant is for the definition that it was given for, and ends when the very
+// version that it was given for defines the tool otherwise.
+func TestVersionsOfAServerKeepTheirGrants(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []gate.Action{gate.ActionSession, gate.ActionAlways} {
+		version := func(pin, digest string) tool.Definition {
+			return define("demo", "a", &fake{}, func(d *tool.Definition) { d.Pin, d.Digest = pin, digest })
+		}
+		one, two, changed := version("sha256:p1", "sha256:d1"), version("sha256:p2", "sha256:d2"), version("sha256:p2", "sha256:d3")
+		w := open(t, Options{Grants: grantStore(t)}, times(9, "mcp__demo__a"), one)
+		generation := uint64(1)
+		use := func(d tool.Definition) {
+			generation++
+			w.must(w.ReplaceExternalTools(w.ctx(), "main", "mcp", generation, []tool.Definition{d}))
+		}
+		w.asked(gate.Response{Action: scope})
+		use(two)
+		w.asked(gate.Response{Action: scope})
+		gates := of[*event.GateOpened](t, w.store)
+		if p := gates[1].Prompt; len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "another version of its server") {
+			t.Fatalf("%s: the question does not say why: %+v", scope, p)
+		}
+		for _, d := range []tool.Definition{one, two, one} {
+			use(d)
+			if r := w.say("in turn"); r.Calls[0].Outcome != tool.OK || r.Calls[0].Decision.Grant == "" {
+				t.Fatalf("%s: %+v", scope, r.Calls)
+			}
+		}
+		use(changed)
+		w.asked(gate.Response{Action: gate.ActionDeny})
+		use(two)
+		if r := w.asked(gate.Response{Action: gate.ActionDeny}); r.Calls[0].Outcome != tool.Denied {
+			t.Fatalf("%s: a dead grant came back: %+v", scope, r.Calls)
+		}
+		use(one)
+		if r := w.say("the other"); r.Calls[0].Outcome != tool.OK {
+			t.Fatalf("%s: %+v", scope, r.Calls)
+		}
+		all, err := w.Grants(w.ctx())
+		if err != nil || len(all) != 1 || all[0].Pin != "sha256:p1" {
+			t.Fatalf("%s: %+v %v", scope, all, err)
+		}
+	}
+}
+
 // asking goes on with a session that has no rules.
 func asking(m *memoryStore) Options {
 	o := restoreOptions(m.cut(len(m.records)), &teller{})

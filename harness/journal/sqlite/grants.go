@@ -13,7 +13,7 @@ import (
 
 var _ journal.GrantStore = (*Store)(nil)
 
-const grantColumns = `SELECT id, created, identity, digest, rule, predicate, "by", session FROM grants`
+const grantColumns = `SELECT id, created, identity, digest, rule, predicate, "by", session, pin FROM grants`
 
 // GrantsFor implements policy.Lookup. What cannot be read is not granted.
 func (s *Store) GrantsFor(ctx context.Context, identity string) []policy.Grant {
@@ -44,7 +44,7 @@ func (s *Store) readGrants(ctx context.Context, db querier, query string, args .
 	for rows.Next() {
 		g := policy.Grant{Scope: policy.ScopeAlways}
 		var created int64
-		if err := rows.Scan(&g.ID, &created, &g.Tool, &g.Digest, &g.Rule, &g.When, &g.By, &g.Session); err != nil {
+		if err := rows.Scan(&g.ID, &created, &g.Tool, &g.Digest, &g.Rule, &g.When, &g.By, &g.Session, &g.Pin); err != nil {
 			return nil, err
 		}
 		g.Created = time.UnixMicro(created).UTC()
@@ -85,8 +85,8 @@ func (s *Store) AddGrant(ctx context.Context, g policy.Grant) (policy.Grant, err
 }
 
 func insertGrant(ctx context.Context, tx *sql.Tx, g policy.Grant) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO grants (id, created, identity, digest, rule, predicate, "by", session) VALUES (?,?,?,?,?,?,?,?)
-		ON CONFLICT DO NOTHING`, g.ID, g.Created.UnixMicro(), g.Tool, g.Digest, g.Rule, g.When, g.By, g.Session)
+	_, err := tx.ExecContext(ctx, `INSERT INTO grants (id, created, identity, digest, rule, predicate, "by", session, pin) VALUES (?,?,?,?,?,?,?,?,?)
+		ON CONFLICT DO NOTHING`, g.ID, g.Created.UnixMicro(), g.Tool, g.Digest, g.Rule, g.When, g.By, g.Session, g.Pin)
 	return err
 }
 

@@ -123,6 +123,36 @@ func TestVersion2IsBroughtUpToDate(t *testing.T) {
 	}
 }
 
+// A file of version 3 keeps its grants, of which it is not known what they were
+// given for beside the definition.
+func TestVersion3IsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	path := oldFile(t, "v3.db")
+	if _, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, ReadOnly: true}); !isVersion(err, 3) {
+		t.Fatalf("reading an old file: %v", err)
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if rep, err := ledger.Verify(t.Context(), s); err != nil || rep.Entries != 2 {
+		t.Fatalf("verify %+v, %v", rep, err)
+	}
+	all, err := s.Grants(t.Context())
+	if err != nil || len(all) != 1 || all[0].ID != "01OLD" || all[0].Digest != "sha256:aa" || all[0].When != ".a < 10" || all[0].Pin != "" {
+		t.Fatalf("%+v %v", all, err)
+	}
+	next := all[0]
+	next.ID, next.Digest, next.Pin = "01NEW", "sha256:bb", "sha256:pin"
+	if _, err := s.AddGrant(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.GrantsFor(t.Context(), next.Tool); len(got) != 2 || got[0].Pin+got[1].Pin != next.Pin {
+		t.Fatalf("%+v", got)
+	}
+}
+
 func TestManyBringAFileUpToDateAtOnce(t *testing.T) {
 	t.Parallel()
 	path := version1(t)

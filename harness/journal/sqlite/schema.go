@@ -19,7 +19,7 @@ import (
 
 // schemaVersion is kept in user_version; applicationID marks the file as ours.
 const (
-	schemaVersion = 3
+	schemaVersion = 4
 	applicationID = 0x6c707267 // "lprg"
 
 	// refsVersion is the first that keeps which session refers to which body.
@@ -82,8 +82,13 @@ CREATE TABLE tree (seq INTEGER PRIMARY KEY, nodes BLOB NOT NULL);
 INSERT OR IGNORE INTO home (key, value) VALUES ('id', lower(hex(randomblob(16))));
 `
 
+// schema4 is what version 4 adds: the source that a standing grant was given for.
+const schema4 = `
+ALTER TABLE grants ADD COLUMN pin TEXT NOT NULL DEFAULT '';
+`
+
 // steps bring a database from each version to the next.
-var steps = []string{schema, schema2, schema3}
+var steps = []string{schema, schema2, schema3, schema4}
 
 // migrate brings an empty file to the current schema. Reading the version
 // inside the immediate transaction keeps two first starts apart.
@@ -134,7 +139,7 @@ func migrate(ctx context.Context, db *sql.DB) (err error) {
 // schemaSum is over the tables and indexes as the current version makes them. A
 // bit that flipped in their description could otherwise make rows disappear
 // without an error.
-const schemaSum = "1b3d6cdda7af33e767a88febe728bd7623d9c592d63f116e762021e62a9d9bbe"
+const schemaSum = "06e4a38382975579eb02a922a23e6f9704eca9483334ecfe2d7c8c84bc4c0a60"
 
 // checkSchema holds what the file says of its tables to what was made.
 func checkSchema(ctx context.Context, db *sql.DB) error {
