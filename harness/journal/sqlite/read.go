@@ -140,7 +140,7 @@ func (s *Store) Blob(ctx context.Context, digest string) (journal.Blob, error) {
 	b := journal.Blob{Digest: digest}
 	err := s.db.QueryRowContext(ctx, "SELECT mime, body FROM blobs WHERE digest=?", digest).Scan(&b.MIME, &b.Body)
 	if errors.Is(err, sql.ErrNoRows) {
-		return b, fmt.Errorf("no stored body %s", digest)
+		return b, s.noBlob(ctx, digest)
 	}
 	if err != nil {
 		return b, classify("blob "+digest, err)
@@ -149,4 +149,17 @@ func (s *Store) Blob(ctx context.Context, digest string) (journal.Blob, error) {
 		return journal.Blob{}, &journal.CorruptError{Where: "blob " + digest, Reason: "the body does not match its digest"}
 	}
 	return b, nil
+}
+
+// noBlob says why a body is not there: what a session refers to was not taken
+// away by any deletion.
+func (s *Store) noBlob(ctx context.Context, digest string) error {
+	var of string
+	switch err := s.db.QueryRowContext(ctx, "SELECT session FROM blob_refs WHERE digest=? LIMIT 1", digest).Scan(&of); {
+	case err == nil:
+		return &journal.CorruptError{Where: "blob " + digest, Reason: "the body is not there, and session " + of + " refers to it"}
+	case !errors.Is(err, sql.ErrNoRows):
+		return classify("blob "+digest, err)
+	}
+	return fmt.Errorf("no stored body %s", digest)
 }
