@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "ndjson": ndjson, "lasterror": lastError, "durable": durable, "tamper": tamper, "replace": replace,
 			"noescape": noEscape, "noprocess": noProcess, "serve": serve, "listen": listen, "untouched": untouched,
+			"field": field,
 		},
 	})
 }
@@ -200,6 +201,21 @@ func replace(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not hold %q", args[0], args[2])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.ReplaceAll(text, args[2], args[3])), 0o600))
+}
+
+// field FILE NAME VARIABLE sets a variable to a member of the JSON object that a file
+// holds.
+func field(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: field file name variable")
+	}
+	var v map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	text, ok := v[args[1]].(string)
+	if !ok {
+		ts.Fatalf("%s has no text %s", args[0], args[1])
+	}
+	ts.Setenv(args[2], text)
 }
 
 // noescape FILE… holds files to have no escape byte.

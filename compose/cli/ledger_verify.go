@@ -48,6 +48,11 @@ func (c *CLI) LedgerVerify(ctx context.Context, f VerifyOptions) error {
 	if err := c.checkOutput(OutputText, OutputJSON); err != nil {
 		return err
 	}
+	if f.Key != "" {
+		if err := ledger.CheckKey(f.Key); err != nil {
+			return exit.New(exit.Usage, "--key: %w", err).WithHint("it looks like looprig/ID+HASH+KEY; looprig ledger head --output json tells it")
+		}
+	}
 	if f.File != "" {
 		if f.Coverage || f.RequireHead {
 			return exit.New(exit.Usage, "--file verifies a file alone: --coverage and --require-head belong to a home")

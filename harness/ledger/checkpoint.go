@@ -52,6 +52,14 @@ func (c Checkpoint) Sign(signing string) ([]byte, error) {
 // RootText is the root in base64.
 func (c Checkpoint) RootText() string { return base64.StdEncoding.EncodeToString(c.Root[:]) }
 
+// CheckKey fails for what cannot be a verifying key.
+func CheckKey(verifying string) error {
+	if _, err := note.NewVerifier(strings.TrimSpace(verifying)); err != nil {
+		return fmt.Errorf("not a verifying key: %w", err)
+	}
+	return nil
+}
+
 // OpenCheckpoint reads a signed note and checks its signature with a key.
 func OpenCheckpoint(signed []byte, verifying string) (Checkpoint, error) {
 	if len(signed) > MaxNote {
