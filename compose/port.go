@@ -52,9 +52,6 @@ func (p *Port) server(name string) (config.Server, bool) {
 	return e.server, ok
 }
 
-// Bindings implements integration.Port.
-func (p *Port) Bindings() []integration.Binding { return p.app.Manager.Status() }
-
 // Catalog implements integration.Port.
 func (p *Port) Catalog(binding string, generation uint64) (integration.Catalog, bool) {
 	return p.app.Manager.Catalog(binding, generation)
@@ -118,12 +115,20 @@ func (p *Port) define(ctx context.Context, op integration.Op, s config.Server, b
 	if err != nil {
 		return err
 	}
+	if exists {
+		if err := p.sameOwners(before, entry{s, b}); err != nil {
+			return err
+		}
+	}
 	if shown && s.Builtin == "" {
 		// The person saw the whole command or address and confirmed it: that is
 		// its pin.
 		if err := p.app.trust.acceptShown(ctx, entry{s, b}, by); err != nil {
 			return err
 		}
+	}
+	if p.app.ofDelegates(entry{s, b}) {
+		return p.defineForDelegates(ctx, op, entry{s, b}, by, save)
 	}
 	p.put(entry{s, b})
 	var operation mcpadapter.Operation = mcpadapter.AddBinding{Binding: b}
@@ -186,11 +191,10 @@ func (p *Port) put(e entry) {
 func (p *Port) change(ctx context.Context, c integration.Change) error {
 	e, ok := p.entry(c.Binding)
 	if !ok {
-		var names []string
-		for _, e := range p.entries() {
-			names = append(names, e.server.Name)
-		}
-		return exit.New(exit.Usage, "no binding is called %q%s", c.Binding, suggest(c.Binding, names))
+		return p.unknown(c.Binding)
+	}
+	if p.app.ofDelegates(e) {
+		return p.changeForDelegates(ctx, c, e)
 	}
 	var op mcpadapter.Operation
 	switch c.Op {

@@ -79,7 +79,7 @@ func (s *Screen) found(d Data) []integration.Binding {
 	q := strings.ToLower(string(s.query))
 	var out []integration.Binding
 	for _, b := range d.Bindings {
-		if strings.Contains(strings.ToLower(b.Name+" "+string(b.State)+" "+b.Kind+" "+b.Origin), q) {
+		if strings.Contains(strings.ToLower(b.Name+" "+string(b.State)+" "+b.Kind+" "+b.Origin+" "+b.Loop), q) {
 			out = append(out, b)
 		}
 	}
@@ -305,6 +305,9 @@ func (s *Screen) table(d Data, th *theme.Theme, w, h int) []string {
 func (s *Screen) row(b integration.Binding, selected bool, d Data, th *theme.Theme, nameW, w int) string {
 	g := theme.GroupOf(b.State)
 	word := theme.StateWord(b, d.Now)
+	if b.State == integration.StateConfigured && b.Loop != "" { // it runs for that loop's delegates, and not by itself
+		word = "for " + string(safetext.Ident(b.Loop))
+	}
 	if op := d.Busy[b.Name]; op != "" {
 		word = op + "…"
 	}
@@ -318,7 +321,11 @@ func (s *Screen) row(b integration.Binding, selected bool, d Data, th *theme.The
 	}
 	state := cells.Fit(g.Symbol()+" "+word, 15)
 	name := cells.Fit(string(safetext.Ident(b.Name)), nameW)
-	rest := fmt.Sprintf(" %5s %5d %6s  %s", gen, b.Tools, age, string(safetext.Ident(b.Kind))+" "+string(safetext.ToLine(b.Origin)))
+	source := string(safetext.Ident(b.Kind)) + " " + string(safetext.ToLine(b.Origin))
+	if b.Loop != "" {
+		source = "for loop " + string(safetext.Ident(b.Loop)) + " · " + source
+	}
+	rest := fmt.Sprintf(" %5s %5d %6s  %s", gen, b.Tools, age, source)
 	if selected {
 		return th.Selected.Render(cells.Fit(" ▸ "+name+" "+state+rest, w))
 	}
