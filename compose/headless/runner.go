@@ -17,6 +17,7 @@ import (
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/internal/safetext"
 )
 
 // Options are what a Runner works on.
@@ -232,7 +233,10 @@ func (r *Runner) unexpected(s Step, res *Result) error {
 	if outcome == tool.OK {
 		for _, t := range res.Tools {
 			if t.Outcome != tool.OK {
-				named := tool.Asked(t.Tool, t.Name).String()
+				named := t.Tool
+				if named == "" { // the reason says that there is no such tool
+					named = safetext.Ident(t.Name).String()
+				}
 				outcome, reason = t.Outcome, named+": "+(&Result{Outcome: t.Outcome, Reason: t.Reason, Text: t.Text}).Why()
 				break
 			}
