@@ -40,8 +40,9 @@ type App struct {
 	crash     crash
 	tape      tape // for a recording
 	// client is the session's model, models has all others.
-	client model.Client
-	models *models
+	client  model.Client
+	windows map[string]int // tokens of the context of each configured loop's model
+	models  *models
 	// delegates have bindings of their own.
 	delegates *delegates
 	// speaking is the loop that a person speaks to in the interface.
@@ -116,7 +117,7 @@ func Open(ctx context.Context, opt Options) (_ *App, err error) {
 	a.Manager, err = mcpadapter.NewManager(a.started(entries), mcpadapter.Deps{
 		SessionID: a.Session.ID(), Gates: a.delegates, Events: publisher{a.Session}, Reporter: reporter{a.Session},
 		Trust: a.trust.decide, Clock: a.opt.Clock, Crash: a.crash.report, DigestKey: a.digestKey,
-		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, DeferPercent: a.conf.Limits.DeferShare, Eras: a.eras,
+		Sampling: sampler{a}, ContextTokens: a.client.Info().ContextTokens, LoopContextTokens: a.windows, DeferPercent: a.conf.Limits.DeferShare, Eras: a.eras,
 	})
 	if err != nil {
 		usage := exit.New(exit.Usage, "%w", err)

@@ -40,11 +40,20 @@ func (a *App) SetModel(ctx context.Context, loop, name string, by gate.Answerer)
 		return info, false, err
 	}
 	info = client.Info()
-	if loops := a.Session.Loops(); loop == "" || len(loops) > 0 && loop == loops[0].ID {
-		// Which tools are deferred goes by the model of the first loop.
-		a.Manager.SetContextTokens(info.ContextTokens)
+	if loops := a.Session.Loops(); loop == "" && len(loops) > 0 {
+		loop = loops[0].ID
 	}
+	a.windowOf(loop, info)
 	return info, queued, nil
+}
+
+// windowOf has the tools of a loop deferred by its model. What is shown of a
+// binding without a loop goes by the first loop's.
+func (a *App) windowOf(loop string, info model.Info) {
+	a.Manager.SetContextTokens(loop, info.ContextTokens)
+	if loops := a.Session.Loops(); len(loops) > 0 && loop == loops[0].ID {
+		a.Manager.SetContextTokens("", info.ContextTokens)
+	}
 }
 
 // switchedModel is the model that an operator had given a loop of the session

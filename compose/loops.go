@@ -17,6 +17,7 @@ func (a *App) addLoops(ctx context.Context, opt *session.Options) error {
 		loops = []config.Loop{{Name: MainLoop}}
 	}
 	delegated := map[string]bool{}
+	a.windows = map[string]int{}
 	for _, l := range loops {
 		for _, name := range l.Delegates {
 			delegated[name] = true
@@ -27,6 +28,7 @@ func (a *App) addLoops(ctx context.Context, opt *session.Options) error {
 		if err != nil {
 			return err
 		}
+		a.windows[l.Name] = client.Info().ContextTokens
 		c := session.LoopConfig{
 			Name: l.Name, System: l.System, Model: client, Delegates: slices.Clone(l.Delegates),
 			Limits:  session.LoopLimits{Steps: l.Limits.Steps, Calls: l.Limits.ToolCalls},

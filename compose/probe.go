@@ -44,17 +44,15 @@ func (a *App) runProbe(ctx context.Context) {
 	}
 	by := gate.Answerer{Kind: gate.AnswererScript, ID: prober}
 	given := false
-	for i, l := range a.Session.Loops() {
+	for _, l := range a.Session.Loops() {
 		if l.Model != operator.Name || a.wantsOperator(l.Name) {
 			continue
 		}
 		if _, err := a.Session.SetModel(ctx, l.ID, client, by); err != nil {
 			return // what cannot be recorded has latched the session, which says so
 		}
-		if given = true; i == 0 {
-			// Which tools are deferred goes by the model of the first loop.
-			a.Manager.SetContextTokens(client.Info().ContextTokens)
-		}
+		given = true
+		a.windowOf(l.ID, client.Info())
 	}
 	if given {
 		_ = a.Session.Publish(ctx, &event.Notice{Code: "model_found", Level: string(mcpadapter.LevelInfo), Text: note})

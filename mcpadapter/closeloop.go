@@ -15,6 +15,7 @@ import (
 // to call at the same time as anything else.
 func (m *Manager) CloseLoop(ctx context.Context, loopID string) error {
 	m.forgetLoop(loopID)
+	m.windows.forget(loopID)
 	names := m.loopBindings(loopID)
 	for _, name := range names {
 		_, _, _, err := m.apply(Attribution{By: "loop closed"}, []Operation{RemoveBinding{Name: name}})

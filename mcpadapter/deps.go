@@ -172,9 +172,11 @@ type Deps struct {
 	// it the capability is not advertised.
 	Sampling Sampler
 	// ContextTokens is the size of the model's context, 0 where it is not known:
-	// client.DiscoveryAuto defers the tools of large catalogs by it.
-	// SetContextTokens changes it.
-	ContextTokens int
+	// client.DiscoveryAuto defers the tools of large catalogs by it. It is that of
+	// loops whose name LoopContextTokens does not have; SetContextTokens changes
+	// both.
+	ContextTokens     int
+	LoopContextTokens map[string]int
 	// DeferPercent is the share of the context, in percent, that a binding's tools
 	// may take before they are deferred; 0 is EagerContextPercent.
 	DeferPercent int

@@ -2,6 +2,7 @@ package mcpadapter
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/looprig/looprig/mcpadapter/catalog"
 	"github.com/looprig/looprig/mcpadapter/client"
@@ -18,9 +19,9 @@ const (
 	EagerTokens = 10_000
 )
 
-// deferred reports whether a model has to search for the tools of a generation
-// before it can call them.
-func (rt *runtime) deferred(gen *catalog.Generation) bool {
+// deferred reports whether a model with a context of so many tokens, 0 for
+// unknown, has to search for the tools of a generation before it can call them.
+func (rt *runtime) deferred(gen *catalog.Generation, window int) bool {
 	switch rt.cfg.Server.Discovery {
 	case client.DiscoveryEager:
 		return false
@@ -39,17 +40,56 @@ func (rt *runtime) deferred(gen *catalog.Generation) bool {
 		share = int64(p)
 	}
 	most := int64(EagerTokens)
-	if n := rt.m.context.Load(); n > 0 {
-		most = n * share / 100
+	if window > 0 {
+		most = int64(window) * share / 100
 	}
 	return tools > EagerTools || int64(tokens) > most
 }
 
-// SetContextTokens tells the size of another model's context, 0 for unknown.
-// Which tools are deferred is decided anew; loops get the result at their next
+// windows are the sizes of the contexts of loops' models in tokens, 0 for unknown,
+// by the loop's id or name; "" stands for all others.
+type windows struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (w *windows) set(loop string, n int) (changed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if old, ok := w.of[loop]; ok && old == n {
+		return false
+	}
+	if w.of == nil {
+		w.of = map[string]int{}
+	}
+	w.of[loop] = n
+	return true
+}
+
+// get is the size for the first of some names that has one of its own.
+func (w *windows) get(names ...string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		if n, ok := w.of[name]; ok {
+			return n
+		}
+	}
+	return w.of[""]
+}
+
+func (w *windows) forget(loop string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, loop)
+}
+
+// SetContextTokens tells the size of another model's context, 0 for unknown: of
+// the loop with an id, or, for "", of all that have none of their own. Which
+// tools are deferred for them is decided anew; loops get the result at their next
 // idle boundary.
-func (m *Manager) SetContextTokens(n int) {
-	if m.context.Swap(int64(n)) == int64(n) {
+func (m *Manager) SetContextTokens(loop string, n int) {
+	if !m.windows.set(loop, n) {
 		return
 	}
 	m.mu.Lock()

@@ -36,7 +36,7 @@ type Manager struct {
 
 	installs atomic.Uint64 // numbers the installations on loops
 	tracing  atomic.Bool   // protocol messages are published
-	context  atomic.Int64  // tokens of the model's context, 0 for unknown
+	windows  windows       // of the loops' models
 	eras     memory
 
 	change sync.Mutex // held while bindings are started, changed or closed: one at a time
@@ -92,7 +92,10 @@ func NewManager(bindings []Binding, deps Deps) (*Manager, error) {
 		deps: deps, session: deps.SessionID, retiring: map[*runtime]struct{}{}, clashes: map[string]bool{},
 		meters: map[string]*meter{},
 	}
-	m.context.Store(int64(deps.ContextTokens))
+	m.windows.set("", deps.ContextTokens)
+	for name, n := range deps.LoopContextTokens {
+		m.windows.set(name, n)
+	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for _, b := range checked {
 		m.entries = append(m.entries, &entry{cfg: b, since: deps.Clock.Now()})

@@ -517,7 +517,7 @@ func TestANameClashWithholdsTheNewcomer(t *testing.T) {
 		r.must(r.m.Wait(t.Context(), "b"))
 		r.m.SessionTools("main", "main")
 		b := r.m.find("b").rt
-		b.defs.list[0].Name = "mcp__a__x" // as only a collision of hashes could
+		b.eager.list[0].Name = "mcp__a__x" // as only a collision of hashes could
 		var got []string
 		for range 3 {
 			got = nil

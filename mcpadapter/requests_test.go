@@ -368,10 +368,18 @@ func TestDeferralFollowsTheModel(t *testing.T) {
 			context  int
 			deferred bool
 		}{{2000, false}, {900, true}, {0, false}, {1_000_000_000, false}} {
-			r.m.SetContextTokens(step.context)
+			r.m.SetContextTokens("", step.context)
 			for _, d := range r.m.SessionTools("main", "main") {
 				if d.Deferred != step.deferred {
 					t.Errorf("with %d tokens the tool is deferred: %t", step.context, d.Deferred)
+				}
+			}
+			r.m.SetContextTokens("other", 900)
+			for loop, want := range map[string]bool{"other": true, "main": step.deferred} {
+				for _, d := range r.m.SessionTools(loop, loop) {
+					if d.Deferred != want {
+						t.Errorf("with %d tokens, and 900 of another loop, the tool is deferred for %s: %t", step.context, loop, d.Deferred)
+					}
 				}
 			}
 			if got := r.status("d").Deferred > 0; got != step.deferred {

@@ -56,11 +56,12 @@ type runtime struct {
 	asking   *client.StateChange // the state while trust is undecided
 	gone     string              // why the binding was withdrawn, "" while it is not
 	silent   bool                // another runtime speaks for the binding now
-	defs     definitions
-	calls    map[string]flight // in flight, by id
-	pending  int               // open questions
-	waiting  map[string]chan struct{}
-	ended    chan struct{} // closed when a retired runtime is closed
+	// What is offered unasked, and what has to be searched for, where a loop wants it.
+	eager, lazy definitions
+	calls       map[string]flight // in flight, by id
+	pending     int               // open questions
+	waiting     map[string]chan struct{}
+	ended       chan struct{} // closed when a retired runtime is closed
 }
 
 func newRuntime(m *Manager, id uint64, cfg Binding, last *catalog.Generation) (*runtime, error) {

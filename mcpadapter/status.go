@@ -107,7 +107,7 @@ func (rt *runtime) countCatalog(b *integration.Binding, g *catalog.Generation, a
 			b.Tools++
 		}
 	}
-	if rt.deferred(g) {
+	if rt.deferred(g, rt.m.windows.get()) {
 		b.Deferred = b.Tools
 	}
 	b.Prompts, b.Resources, b.Templates = len(g.Prompts), len(g.Resources), len(g.Templates)
@@ -157,7 +157,7 @@ func (rt *runtime) describe(g *catalog.Generation) integration.Catalog {
 		Binding: rt.cfg.Name, Generation: g.Number, Digest: g.Digest, Revision: g.Revision,
 		Instructions: g.Instructions, Warnings: slices.Clone(g.Warnings),
 	}
-	deferred := rt.deferred(g)
+	deferred := rt.deferred(g, rt.m.windows.get())
 	for _, t := range g.Tools {
 		withheld := rt.withheld(t)
 		c.Items = append(c.Items, integration.Item{

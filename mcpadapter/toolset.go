@@ -12,7 +12,6 @@ import (
 // definitions are the tools of one runtime under one generation.
 type definitions struct {
 	gen  *catalog.Generation
-	lazy bool // the tools are deferred
 	list []tool.Definition
 }
 
@@ -89,10 +88,11 @@ func (m *Manager) build(loopID, loopName string) toolset {
 		}
 	}
 	m.mu.Unlock()
+	window := m.windows.get(loopID, loopName)
 	var out toolset
 	taken := map[string]tool.Identity{}
 	for _, rt := range live {
-		defs := rt.definitions()
+		defs := rt.definitions(window)
 		if defs.gen == nil {
 			continue
 		}
@@ -137,18 +137,23 @@ func (m *Manager) clash(rt *runtime, err *DuplicateModelNameError) {
 }
 
 // definitions returns the tools of the newest generation that the binding
-// offers; none once it was withdrawn.
-func (rt *runtime) definitions() definitions {
+// offers to a model with a context of so many tokens; none once it was withdrawn.
+func (rt *runtime) definitions(window int) definitions {
 	gen := rt.cl.Generation()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if gen == nil || rt.gone != "" {
 		return definitions{}
 	}
-	if lazy := rt.deferred(gen); rt.defs.gen != gen || rt.defs.lazy != lazy {
-		rt.defs = definitions{gen: gen, lazy: lazy, list: rt.define(gen, lazy)}
+	lazy := rt.deferred(gen, window)
+	defs := &rt.eager
+	if lazy {
+		defs = &rt.lazy
 	}
-	return rt.defs
+	if defs.gen != gen {
+		*defs = definitions{gen: gen, list: rt.define(gen, lazy)}
+	}
+	return *defs
 }
 
 // define makes the definitions of a generation. The lock is held.
