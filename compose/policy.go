@@ -2,13 +2,13 @@ package compose
 
 import (
 	"context"
-	"slices"
 
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/session"
 	"github.com/looprig/looprig/harness/tool"
+	"github.com/looprig/looprig/mcpadapter/demo"
 	"github.com/looprig/looprig/tui"
 )
 
@@ -81,7 +81,7 @@ func ReadPolicy(opt Options) (*PolicyView, error) {
 	v := &PolicyView{
 		Policy: p, servers: servers, env: opt.Env,
 		Known: policy.Known{
-			Bindings: []string{}, Trusting: []string{}, Tools: map[string][]string{}, Builtins: slices.Clone(hostTools),
+			Bindings: []string{}, Trusting: []string{}, Tools: map[string][]string{}, Builtins: session.HostTools(),
 		},
 	}
 	if v.pins, err = OpenPins(a.home); err != nil {
@@ -92,6 +92,9 @@ func ReadPolicy(opt Options) (*PolicyView, error) {
 		if s.TrustAnnotations || s.Builtin != "" {
 			v.Known.Trusting = append(v.Known.Trusting, s.Name)
 		}
+		if s.Builtin != "" {
+			v.Known.Tools[s.Name] = demo.Tools()
+		}
 	}
 	for _, l := range a.conf.Loops {
 		v.Known.Loops = append(v.Known.Loops, l.Name)
@@ -101,9 +104,6 @@ func ReadPolicy(opt Options) (*PolicyView, error) {
 	}
 	return v, nil
 }
-
-// hostTools are the tools that sessions have by themselves.
-var hostTools = []string{session.ToolSearch, session.ToolSchema, "delegate", "ask_user"}
 
 // Trust is what a call of a server's tools would meet of its pin now.
 func (v *PolicyView) Trust(binding string) tool.Trust {

@@ -40,10 +40,8 @@ func (c *CLI) PolicyLint(ctx context.Context, connect bool) error {
 		}
 		return err
 	}
-	if connect {
-		if v.Known.Tools, err = c.knownTools(ctx); err != nil {
-			return err
-		}
+	if err := c.learnTools(ctx, v, connect); err != nil {
+		return err
 	}
 	found := v.Policy.Lint(v.Known)
 	never := 0
@@ -78,42 +76,6 @@ func (c *CLI) printFinding(f policy.Finding) error {
 		where = string(safetext.ToLine(f.Place)) + ": "
 	}
 	return c.printf("%s%s: %s: %s\n", where, level, safetext.ToLine(f.Rule), safetext.ToLine(f.Text))
-}
-
-// catalogs starts the servers, or the one that is named, and gives their tools
-// to see.
-func (c *CLI) catalogs(ctx context.Context, only string, see func(binding string, items []integration.Item)) error {
-	set, err := c.answers("answers", "looprig policy", nil)
-	if err != nil {
-		return err
-	}
-	opt := c.options(compose.ModeHeadless)
-	opt.Only, opt.Answers, opt.Title = only, set, "policy"
-	output := c.Output
-	c.Output = OutputText // what is found is the result here, not the event stream
-	defer func() { c.Output = output }()
-	return c.withApp(ctx, opt, false, func(_ context.Context, a *compose.App) error {
-		for _, b := range a.Port.Bindings() {
-			if cat, ok := a.Port.Catalog(b.Name, 0); ok {
-				see(b.Name, cat.Items)
-			}
-		}
-		return nil
-	})
-}
-
-func (c *CLI) knownTools(ctx context.Context) (map[string][]string, error) {
-	out := map[string][]string{}
-	err := c.catalogs(ctx, "", func(binding string, items []integration.Item) {
-		names := []string{}
-		for _, it := range items {
-			if it.Kind == kindTool {
-				names = append(names, it.Name)
-			}
-		}
-		out[binding] = names
-	})
-	return out, err
 }
 
 // ExplainOptions are the flags of policy explain.

@@ -124,6 +124,10 @@ func (l *loop) builtins(c LoopConfig) []tool.Definition {
 	return defs
 }
 
+// HostTools are the names of the tools that sessions have by themselves, whatever
+// their configuration.
+func HostTools() []string { return []string{ToolSearch, ToolSchema, ToolDelegate, ToolAskUser} }
+
 // hosted makes the definition of one of the session's own tools.
 func hosted(name, title, about string, schema any, h tool.Handler) tool.Definition {
 	s, _ := json.Marshal(schema) // made of strings and numbers alone

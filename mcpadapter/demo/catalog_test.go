@@ -2,6 +2,8 @@ package demo
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +36,9 @@ func TestEvolve(t *testing.T) {
 		after := toolsByName(t, p)
 		if before["greet"] != nil || after["greet"] == nil || len(after) != len(before)+1 {
 			t.Errorf("%d tools became %d, greet: %v", len(before), len(after), after["greet"])
+		}
+		if names := slices.Sorted(maps.Keys(after)); !slices.Equal(names, Tools()) {
+			t.Errorf("the tools are %q, and known as %q", names, Tools())
 		}
 		for _, name := range []string{"add", "echo", "ask-name"} {
 			if !same(t, before[name], after[name]) {
