@@ -268,13 +268,22 @@ func (s *Screen) columns(d Data, th *theme.Theme, w, h int) []string {
 	return out
 }
 
-// narrow is the list, and what matters most of the selected binding below it.
+// narrow is the list, and below it as much of the selected binding as there is
+// room for: half of the height, and what a short list leaves.
 func (s *Screen) narrow(d Data, th *theme.Theme, w, h int) []string {
 	foot := []string{th.Rule.Render(cells.Rule(w))}
 	if b, ok := s.Selected(d); ok && h > 8 {
 		lines := detail(b, d, th, w-2)
-		for _, l := range lines[:min(len(lines), max(h/2-1, 1))] {
+		room := max(h/2, h-1-(1+len(s.found(d)))) - 1
+		more := len(lines) - room
+		if more > 1 { // a single one has the place of what would tell of it
+			lines = lines[:room]
+		}
+		for _, l := range lines {
 			foot = append(foot, " "+l)
+		}
+		if more > 1 {
+			foot = append(foot, th.Muted.Render(cells.Cut(fmt.Sprintf(" … %d lines more in the detail", more), w)))
 		}
 	}
 	rows := s.table(d, th, w, max(h-len(foot), 2))
