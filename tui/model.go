@@ -151,7 +151,7 @@ func newModel(ctx context.Context, o Options) (*model, error) {
 	m.fetches, m.updated, m.pause = map[int]fetching{}, map[resourceKey]int{}, suggestPause
 	m.cp = composer.New(th, o.History, m.complete)
 	if o.Session.Operator() {
-		m.tr.Note(m.now, "", transcript.Info, firstSteps)
+		m.tr.Note(m.now, "", transcript.Info, firstSteps(m.bindings))
 	} else {
 		m.tr.Note(m.now, "", transcript.Info, "Type a message; /help lists commands and keys.")
 	}
