@@ -9,6 +9,7 @@ import (
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/exit"
+	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/sqlite"
@@ -26,8 +27,9 @@ type redacted struct {
 	Target  string `json:"target"`
 	sqlite.Redacted
 	// Left counts the records that still hold one of the texts inside of a longer
-	// word.
-	Left int `json:"left"`
+	// word, Bodies the bodies stored apart that hold one: they are not rewritten.
+	Left   int `json:"left"`
+	Bodies int `json:"bodies_left"`
 }
 
 // LedgerRedact removes what a call or a gate of a session says from journal and
@@ -64,7 +66,7 @@ func (c *CLI) LedgerRedact(ctx context.Context, prefix, target, reason string) e
 			return err
 		}
 		out := redacted{Session: meta.Session, Target: target, Redacted: done}
-		if out.Left, err = left(ctx, store, meta.Session, plan); err != nil {
+		if err := out.lookForRest(ctx, store, plan); err != nil {
 			return err
 		}
 		return c.printRedacted(out)
@@ -97,16 +99,38 @@ func planRedaction(ctx context.Context, store journal.Store, id, target string) 
 	return plan, nil
 }
 
-func left(ctx context.Context, store journal.Store, id string, plan *redact.Plan) (n int, err error) {
-	for r, err := range store.Read(ctx, id, 1) {
-		if err != nil {
-			return n, err
-		}
-		if plan.Left(r.Line) {
-			n++
+// lookForRest counts what still holds one of the texts: records, and bodies that
+// are stored apart, which stay as they are.
+func (out *redacted) lookForRest(ctx context.Context, store journal.Store, plan *redact.Plan) error {
+	seen := map[string]bool{}
+	for _, id := range out.Sessions {
+		for r, err := range store.Read(ctx, id, 1) {
+			if err != nil {
+				return err
+			}
+			if plan.Left(r.Line) {
+				out.Left++
+			}
+			e, err := event.Decode(r.Line)
+			if err != nil {
+				return fmt.Errorf("record %d: %w", r.Seq, err)
+			}
+			for _, digest := range event.Blobs(e) {
+				if seen[digest] {
+					continue
+				}
+				seen[digest] = true
+				body, err := store.Blob(ctx, digest)
+				if err != nil {
+					return err
+				}
+				if plan.Left(body.Body) {
+					out.Bodies++
+				}
+			}
 		}
 	}
-	return n, nil
+	return nil
 }
 
 func (c *CLI) printRedacted(r redacted) error {
@@ -116,8 +140,14 @@ func (c *CLI) printRedacted(r redacted) error {
 	if r.Left > 0 {
 		_, _ = fmt.Fprintf(c.Stderr, "looprig: %d records still hold a part of it inside of longer words or names: looprig sessions delete removes all of a session\n", r.Left)
 	}
+	if r.Bodies > 0 {
+		_, _ = fmt.Fprintf(c.Stderr, "looprig: %d large texts that are stored apart hold a part of it and stay as they are: redact the calls that they came of, too\n", r.Bodies)
+	}
 	if c.Output == OutputJSON {
 		return c.jsonLine(r)
+	}
+	if n := len(r.Sessions) - 1; n > 0 {
+		_, _ = fmt.Fprintf(c.Stderr, "looprig: %d forks of the session were redacted with it\n", n)
 	}
 	return c.printf("redacted %s of session %s: %d records rewritten, the values of %d ledger entries removed, entry %d says so\n",
 		safetext.Ident(r.Target), safetext.Ident(r.Session), r.Records, len(r.Entries), r.Entry)

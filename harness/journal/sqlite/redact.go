@@ -34,6 +34,9 @@ type Redaction struct {
 
 // Redacted is what a redaction did.
 type Redacted struct {
+	// Sessions are those whose records were looked at: the one that was named and
+	// its forks.
+	Sessions []string `json:"sessions"`
 	// Records that were rewritten, and Entries of the ledger whose values can no
 	// longer be opened.
 	Records int      `json:"records"`
@@ -62,6 +65,7 @@ func (s *Store) redact(ctx context.Context, tx *sql.Tx, r Redaction) (out Redact
 	if err != nil {
 		return out, err
 	}
+	out.Sessions = sessions
 	for _, id := range sessions {
 		if r.Rewrite != nil {
 			n, err := s.rewriteRecords(ctx, tx, id, r.Rewrite)
