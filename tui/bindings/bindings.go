@@ -274,15 +274,16 @@ func (s *Screen) narrow(d Data, th *theme.Theme, w, h int) []string {
 	foot := []string{th.Rule.Render(cells.Rule(w))}
 	if b, ok := s.Selected(d); ok && h > 8 {
 		lines := detail(b, d, th, w-2)
-		room := max(h/2, h-1-(1+len(s.found(d)))) - 1
-		more := len(lines) - room
-		if more > 1 { // a single one has the place of what would tell of it
-			lines = lines[:room]
+		room := max(h/2, h-1-len(s.found(d))) - 1
+		more := 0
+		if len(lines) > room {
+			more = len(lines) - (room - 1)
+			lines = lines[:room-1]
 		}
 		for _, l := range lines {
 			foot = append(foot, " "+l)
 		}
-		if more > 1 {
+		if more > 0 {
 			foot = append(foot, th.Muted.Render(cells.Cut(fmt.Sprintf(" … %d lines more in the detail", more), w)))
 		}
 	}
