@@ -70,13 +70,15 @@ func (c *CLI) Call(ctx context.Context, binding, name string, f CallOptions) err
 		if err := offered(a, binding, name); err != nil {
 			return err
 		}
+		tools := a.Session.Tools(a.Session.Loops()[0].ID)
+		spelling := spellingOf(tools, binding, name)
 		args := raw
 		if args == nil {
-			if args, err = argsOf(a, binding, name, f.Args); err != nil {
+			if args, err = argsOf(tools, spelling, name, f.Args); err != nil {
 				return err
 			}
 		}
-		res, err := callOnce(ctx, a, binding, name, args)
+		res, err := callOnce(ctx, a, spelling, args)
 		if err != nil {
 			return err
 		}
@@ -138,11 +140,23 @@ func (c *CLI) object(ctx context.Context, what, text string) (json.RawMessage, e
 	return src, nil
 }
 
+// spellingOf names a tool of a binding for the session. Its name may say the
+// binding once more, as a suggestion that was taken over as it stood does.
+func spellingOf(set *tool.Set, binding, name string) string {
+	pair := binding + " " + name
+	if _, err := set.Resolve(pair); err == nil {
+		return pair
+	}
+	if def, err := set.Resolve(name); err == nil && def.Identity.Binding == binding {
+		return def.Identity.String()
+	}
+	return pair
+}
+
 // argsOf reads k=v pairs by the tool's schema: a number becomes a number, and
 // what the form cannot ask for is taken as JSON.
-func argsOf(a *compose.App, binding, name string, pairs []string) (json.RawMessage, error) {
-	set := a.Session.Tools(a.Session.Loops()[0].ID)
-	def, err := set.Resolve(binding + " " + name)
+func argsOf(set *tool.Set, spelling, name string, pairs []string) (json.RawMessage, error) {
+	def, err := set.Resolve(spelling)
 	if err != nil {
 		return nil, exit.New(exit.Usage, "%w", err)
 	}
@@ -184,9 +198,9 @@ func argValue(schema form.Schema, key, text string) (json.RawMessage, error) {
 	return schema.ParseText(field, text)
 }
 
-func callOnce(ctx context.Context, a *compose.App, binding, name string, args json.RawMessage) (*headless.Result, error) {
+func callOnce(ctx context.Context, a *compose.App, spelling string, args json.RawMessage) (*headless.Result, error) {
 	t, err := a.Session.Submit(ctx, session.Input{
-		Call:   &session.CallInput{Tool: binding + " " + name, Args: args},
+		Call:   &session.CallInput{Tool: spelling, Args: args},
 		Origin: gate.Answerer{Kind: gate.AnswererScript, ID: "looprig call"},
 	})
 	if err != nil {
@@ -208,7 +222,10 @@ func (c *CLI) printResult(ctx context.Context, res *headless.Result, q *headless
 	case c.Output == OutputResult:
 		out, err = headless.Line(res)
 	case c.Output == OutputText:
-		out = []byte(safetext.ToBlock(res.Display()).String() + "\n")
+		// What was never sent has no result, and its reason goes to stderr.
+		if text := res.Display(); text != "" || res.Outcome == tool.OK {
+			out = []byte(safetext.ToBlock(text).String() + "\n")
+		}
 	default:
 		return nil
 	}

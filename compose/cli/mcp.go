@@ -6,6 +6,7 @@ import (
 
 	"github.com/looprig/looprig/compose"
 	"github.com/looprig/looprig/compose/config"
+	"github.com/looprig/looprig/compose/config/doc"
 	"github.com/looprig/looprig/compose/exit"
 	"github.com/looprig/looprig/internal/safetext"
 )
@@ -71,7 +72,7 @@ func lookup(f *config.MCPFile, name string) (config.Server, error) {
 		}
 		names = append(names, srv.Name)
 	}
-	return config.Server{}, exit.New(exit.Usage, "%s has no server %q; it has: %s", f.Path, name, firstNonEmpty(strings.Join(names, ", ")))
+	return config.Server{}, exit.New(exit.Usage, "%s has no server %q%s; it has: %s", f.Path, name, doc.DidYouMean(name, names), firstNonEmpty(strings.Join(names, ", ")))
 }
 
 func (c *CLI) printSubject(home string, srv config.Server) error {
