@@ -100,6 +100,7 @@ func TestScriptFaults(t *testing.T) {
 		head + "servers: {a: {command: x}, A: {command: y}}\n" + ok:                                            "s.yaml:2:",
 		head + "servers: {a: {command: x}, a: {command: y}}\n" + ok:                                            "s.yaml:2:",
 		head + "replies: [{}]\n" + ok:                                                                          "says something or calls something",
+		head + "replies: [{call: [{args: {}}]}]\n" + ok:                                                        "replies[0].call[0]: a call names its tool",
 		head + "replies: 1\n" + ok:                                                                             "expected a list of replies",
 		head + "model: ''\n" + ok:                                                                              "model",
 		head + "operator: never\n" + ok:                                                                        "operator",

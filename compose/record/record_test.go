@@ -238,3 +238,19 @@ func TestRulesWithHints(t *testing.T) {
 		}
 	}
 }
+
+// A call of the model that names no tool is one that the script does again.
+func TestACallThatNamesNoTool(t *testing.T) {
+	t.Parallel()
+	rec, s := made(t, Options{}, nil, join(begun("interactive"), []event.Event{
+		&event.TurnStarted{Header: at("main", "t1"), Kind: "user", Text: "Go."},
+		&event.MessageCompleted{Header: at("main", "t1"), Role: content.RoleAssistant, Content: []content.Block{{Kind: content.KindToolUse, CallID: "c1", JSON: json.RawMessage(`{"a":1}`)}}},
+		&event.ToolRequested{Header: at("main", "t1"), Step: 1, Call: "c1", By: "model"},
+		&event.ToolCompleted{Header: at("main", "t1"), Step: 1, Call: "c1", Outcome: tool.Unavailable},
+		&event.MessageCompleted{Header: at("main", "t1"), Role: content.RoleAssistant, Content: []content.Block{{Kind: content.KindText, Text: "No."}}},
+		&event.TurnCompleted{Header: at("main", "t1"), Text: "No."},
+	})...)
+	if rec.Steps != 1 || !s.HasReplies {
+		t.Errorf("%d steps\n%s", rec.Steps, rec.Text)
+	}
+}

@@ -227,6 +227,9 @@ func (d *delegator) start(t *turn, c tool.Call, agent string) (*loop, *tool.Resu
 	if !ok {
 		return refuse(tool.OverLimit, ClassDelegates, fmt.Sprintf("the session has had its %d delegates (limits.delegates)", s.o.Limits.Delegates))
 	}
+	if conf.Model.Info().Person { // nobody can speak to a delegate: it works with the model that it works for
+		conf.Model = t.model
+	}
 	conf.from = &delegation{parent: d.l, call: c.ID, depth: d.l.depth() + 1, budget: t.budget}
 	conf.id = d.l.id + "/" + agent + "-" + strconv.FormatUint(n, 10)
 	l, recorded, err := s.newLoop(conf)

@@ -13,6 +13,7 @@ import (
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/model"
+	"github.com/looprig/looprig/harness/model/operator"
 	"github.com/looprig/looprig/harness/model/scripted"
 	"github.com/looprig/looprig/harness/policy"
 	"github.com/looprig/looprig/harness/tool"
@@ -155,6 +156,33 @@ func TestDelegateBeginsWithItsTools(t *testing.T) {
 		if e.Head().Turn == "t2" && e.Head().Loop != want.Loop {
 			t.Errorf("%T of the delegate's turn is of loop %q", e, e.Head().Loop)
 		}
+	}
+}
+
+// A delegate has nobody to choose its calls: where its agent has no model, it has
+// that of the turn which it works for.
+func TestDelegateOfAnAgentWithoutAModel(t *testing.T) {
+	t.Parallel()
+	n := 0
+	m := modelFunc(func(_ context.Context, _ model.Request, yield func(model.Chunk, error) bool) {
+		if n++; n == 1 {
+			yield(model.Chunk{Kind: model.ChunkToolUse, ToolUse: &model.ToolUse{ID: "x", Name: ToolDelegate, Args: json.RawMessage(`{"agent":"reviewer","task":"look"}`)}}, nil)
+			return
+		}
+		yield(model.Chunk{Kind: model.ChunkText, Text: fmt.Sprintf("answer %d", n)}, nil)
+	})
+	w := open(t, Options{
+		Loops:  []LoopConfig{{Name: "main", Model: operator.Client{}, Delegates: []string{"reviewer"}}},
+		Agents: []LoopConfig{{Name: "reviewer", Model: operator.Client{}, AskUser: true}},
+	}, nil)
+	if _, err := w.SetModel(w.ctx(), "", m, person); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.say("please"); r.Text != "answer 3" || r.Calls[0].Text() != "answer 2" {
+		t.Fatalf("%+v", r)
+	}
+	if s := of[*event.LoopStarted](t, w.store); len(s) != 2 || s[1].Model != m.Info().Name {
+		t.Errorf("%+v", s)
 	}
 }
 
