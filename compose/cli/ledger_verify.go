@@ -227,7 +227,7 @@ func (v verified) text() string {
 		}
 		sent := fmt.Sprint(r.Wire)
 		if r.Deleted {
-			sent = "gone"
+			sent = "deleted"
 		}
 		fmt.Fprintf(&out, "%-26s  %6s  %7d  %8d  %13d  %5d  %7d  %5d\n", safetext.Ident(r.Session), sent, r.Intents, r.Outcomes, r.Indeterminate, r.Open, r.Refused, r.Gates)
 	}

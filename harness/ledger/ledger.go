@@ -27,6 +27,10 @@ const (
 	KindCheckpoint Kind = "checkpoint"
 )
 
+// DetailDeleted is the detail of the redactions that come with the deletion of a
+// session.
+const DetailDeleted = "session"
+
 // Draft is an entry before the chain gives it its place. Every field is covered
 // by the hash. Free text does not belong in it: values appear as digests, which
 // a store replaces by salted commitments (see Commit).

@@ -54,48 +54,54 @@ func (s *Store) deleteSession(ctx context.Context, tx *sql.Tx, session string) e
 	return nil
 }
 
-// DetailDeleted is the detail of redactions that come with a deletion.
-const DetailDeleted = "session"
-
 // unsaltSession takes away the salts of all that the ledger says of a session, so
 // that no guess at what was deleted can be confirmed, and appends the entries
 // that say so.
 func (s *Store) unsaltSession(ctx context.Context, tx *sql.Tx, session string) error {
-	entries, err := saltedOf(ctx, tx, session)
-	if err != nil {
+	entries, salted, err := entriesOf(ctx, tx, session)
+	if err != nil || entries == 0 {
 		return err
 	}
+	said := ledger.Draft{
+		Kind: ledger.KindRedaction, Session: session, Source: "person", Answerer: "local", AnswererKind: "person",
+		Detail: ledger.DetailDeleted, Reason: "the session was deleted",
+	}
 	var drafts []ledger.Draft
-	for some := range slices.Chunk(entries, MaxRedacted) {
+	for some := range slices.Chunk(salted, MaxRedacted) {
 		for _, seq := range some {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM salts WHERE entry=?", seq); err != nil {
 				return err
 			}
 		}
-		drafts = append(drafts, ledger.Draft{
-			Kind: ledger.KindRedaction, Session: session, Source: "person", Answerer: "local", AnswererKind: "person",
-			Detail: DetailDeleted, Redacts: some, Reason: "the session was deleted",
-		})
+		d := said
+		d.Redacts = some
+		drafts = append(drafts, d)
+	}
+	if len(drafts) == 0 {
+		drafts = []ledger.Draft{said}
 	}
 	_, err = s.seal(ctx, tx, drafts)
 	return err
 }
 
-// saltedOf lists the entries of a session that have a salt. Entries that cannot
-// be read are for a verification to tell.
-func saltedOf(ctx context.Context, tx *sql.Tx, session string) (out []uint64, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT l.seq FROM ledger l WHERE EXISTS (SELECT 1 FROM salts WHERE entry=l.seq)
-		AND CASE WHEN json_valid(CAST(l.body AS TEXT)) THEN json_extract(CAST(l.body AS TEXT), '$.session') END = ? ORDER BY l.seq`, session)
+// entriesOf counts the entries of a session and lists those that have a salt.
+// Entries that cannot be read are for a verification to tell.
+func entriesOf(ctx context.Context, tx *sql.Tx, session string) (n int, salted []uint64, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT l.seq, EXISTS (SELECT 1 FROM salts WHERE entry=l.seq) FROM ledger l
+		WHERE CASE WHEN json_valid(CAST(l.body AS TEXT)) THEN json_extract(CAST(l.body AS TEXT), '$.session') END = ? ORDER BY l.seq`, session)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	for ; rows.Next(); n++ {
 		var seq uint64
-		if err := rows.Scan(&seq); err != nil {
-			return nil, err
+		var has bool
+		if err := rows.Scan(&seq, &has); err != nil {
+			return n, nil, err
 		}
-		out = append(out, seq)
+		if has {
+			salted = append(salted, seq)
+		}
 	}
-	return out, rows.Err()
+	return n, salted, rows.Err()
 }

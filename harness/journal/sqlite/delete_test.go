@@ -4,12 +4,14 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/looprig/looprig/harness/journal"
 	"github.com/looprig/looprig/harness/journal/sqlite"
 	"github.com/looprig/looprig/harness/ledger"
+	"github.com/looprig/looprig/harness/ledger/coverage"
 )
 
 // What was deleted must not be confirmed by a guess: the ledger keeps the entries
@@ -46,6 +48,13 @@ func TestDeletingTakesTheSaltsAway(t *testing.T) {
 			t.Errorf("entry %d has %d salts, %v", seq+1, len(salts), err)
 		}
 	}
+	rows, err := coverage.Check(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "entry 4") { // the records of S2 do not tell its call
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	if len(rows) != 1 || rows[0].Session != "S1" || !rows[0].Deleted {
+		t.Errorf("%+v", rows)
+	}
 	rep, err := ledger.Verify(t.Context(), s)
 	if err != nil || rep.Entries != 7 || rep.Redacted != 2 {
 		t.Fatalf("%+v, %v", rep, err)
@@ -55,7 +64,7 @@ func TestDeletingTakesTheSaltsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := ledger.Open(last[0])
-	if err != nil || e.Kind != ledger.KindRedaction || e.Session != "S1" || e.Detail != sqlite.DetailDeleted || !slices.Equal(e.Redacts, []uint64{1, 2}) {
+	if err != nil || e.Kind != ledger.KindRedaction || e.Session != "S1" || e.Detail != ledger.DetailDeleted || !slices.Equal(e.Redacts, []uint64{1, 2}) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 }
@@ -102,5 +111,42 @@ func TestStillbornSessions(t *testing.T) {
 		if _, err := s.Acquire(t.Context(), id, "h", time.Minute); !errors.Is(err, journal.ErrNotFound) {
 			t.Errorf("%s is still there: %v", id, err)
 		}
+	}
+}
+
+// A journal that is gone although nobody deleted it is found.
+func TestAJournalThatIsGone(t *testing.T) {
+	t.Parallel()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "looprig.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, id := range []string{"kept", "gone"} {
+		lease, err := s.Create(t.Context(), journal.Meta{Session: id}, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := journal.Batch{Records: []journal.Record{{Seq: 1, Type: "notice", Line: []byte(`{}`)}}, Ledger: []ledger.Draft{{Kind: ledger.KindReconfiguration, Session: id}}}
+		if id == "gone" {
+			batch.Records = nil // as if they had been taken out
+		}
+		if _, err := s.Append(t.Context(), lease, batch); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Release(t.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var bad *ledger.BadEntryError
+	if _, err := coverage.Check(t.Context(), s); !errors.As(err, &bad) || bad.Seq != 2 {
+		t.Fatalf("%v", err)
+	}
+	if err := s.Delete(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := coverage.Check(t.Context(), s)
+	if err != nil || len(rows) != 2 || !rows[0].Deleted || rows[1].Deleted {
+		t.Errorf("%+v, %v", rows, err)
 	}
 }

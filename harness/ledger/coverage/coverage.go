@@ -46,7 +46,8 @@ type Row struct {
 	Gates   int `json:"gates"`
 	// Opened counts the commitments that were held to what the journal says.
 	Opened int `json:"opened"`
-	// Deleted says that the session's journal is gone: only the ledger is left.
+	// Deleted says that the session was deleted, as an entry says: only the ledger
+	// is left of it.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
@@ -59,6 +60,7 @@ type mark struct {
 
 type side struct {
 	row                      Row
+	first                    uint64 // the session's first entry
 	intents, outcomes, gates map[string]mark
 }
 
@@ -87,11 +89,14 @@ func Check(ctx context.Context, s Store) ([]Row, error) {
 	var rows []Row
 	for _, id := range slices.Sorted(maps.Keys(sides)) {
 		d := sides[id]
-		meta, there := known[id]
-		if d.row.Deleted = !there; there {
-			if err := d.hold(ctx, s, meta); err != nil {
-				return rows, err
-			}
+		var err error
+		if meta, there := known[id]; there {
+			err = d.hold(ctx, s, meta)
+		} else if !d.row.Deleted {
+			err = d.whereabouts(ctx, s)
+		}
+		if err != nil {
+			return rows, err
 		}
 		rows = append(rows, d.row)
 	}
@@ -129,7 +134,12 @@ func readLedger(ctx context.Context, r ledger.Reader) (map[string]*side, error) 
 }
 
 func (d *side) take(e ledger.Entry) {
+	if d.first == 0 {
+		d.first = e.Seq
+	}
 	switch {
+	case e.Kind == ledger.KindRedaction && e.Detail == ledger.DetailDeleted:
+		d.row.Deleted = true
 	case e.Kind == ledger.KindIntent:
 		d.row.Intents++
 		d.intents[e.Call] = mark{seq: e.Seq, value: e.ArgsDigest}
@@ -146,6 +156,24 @@ func (d *side) take(e ledger.Entry) {
 	case e.Kind == ledger.KindDecision && e.Outcome != "":
 		d.row.Refused++
 	}
+}
+
+// whereabouts looks again for a session that had no journal: it may have begun, or
+// been deleted, since the journals were listed.
+func (d *side) whereabouts(ctx context.Context, s Store) error {
+	metas, err := s.List(ctx, journal.Query{Prefix: d.row.Session, Limit: 1})
+	if err != nil || len(metas) > 0 {
+		return err
+	}
+	sides, err := readLedger(ctx, s)
+	if err != nil {
+		return err
+	}
+	if now := sides[d.row.Session]; now != nil && now.row.Deleted {
+		d.row.Deleted = true
+		return nil
+	}
+	return &ledger.BadEntryError{Seq: d.first, Reason: "the journal of session " + d.row.Session + " is gone, and no entry says that it was deleted"}
 }
 
 // hold compares one session.
