@@ -222,7 +222,7 @@ func (m *model) sourceEvent(e event.Event) {
 	case *event.Notice:
 		m.notice(h, e.Binding, e.Text, e.Level)
 	case *event.PinChanged:
-		m.notice(h, e.Binding, e.Layer+" "+strings.ReplaceAll(string(event.TypeOf(e)), ".", " "), pinLevel(event.TypeOf(e)))
+		m.notice(h, e.Binding, pinText(e), pinLevel(event.TypeOf(e)))
 	case *event.BindingStderr:
 		m.log(h, e.Binding, "stderr: "+e.Line, "info", fromStderr)
 	case *event.BindingLog:
@@ -240,6 +240,14 @@ func stateLevel(s string) string {
 		return "warn"
 	}
 	return "info"
+}
+
+// pinText says what came of a pin. What was let in once has none.
+func pinText(e *event.PinChanged) string {
+	if e.Once && event.TypeOf(e) == event.TypePinAccepted {
+		return e.Layer + " let in once, not pinned"
+	}
+	return e.Layer + " " + strings.ReplaceAll(string(event.TypeOf(e)), ".", " ")
 }
 
 func pinLevel(t event.Type) string {

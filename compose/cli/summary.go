@@ -66,7 +66,11 @@ func summary(e event.Event) string {
 	case *event.Notice:
 		return v.Binding + " " + v.Level + " " + v.Code + ": " + v.Text
 	case *event.PinChanged:
-		return v.Binding + " " + v.Layer + " " + v.Fingerprint + " " + v.By
+		once := ""
+		if v.Once {
+			once = " (once, not pinned)"
+		}
+		return v.Binding + " " + v.Layer + " " + v.Fingerprint + " " + v.By + once
 	case *event.Expectation:
 		return fmt.Sprintf("line %d %t: %s %s", v.Line, v.OK, v.Expression, v.Reason)
 	}
