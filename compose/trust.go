@@ -78,6 +78,9 @@ func (t *trust) decidedOn(name string) bool {
 	return false
 }
 
+// refusedBefore is said where the last word on a name was a refusal.
+const refusedBefore = "it was refused before, and not accepted since"
+
 func reasonChanged(l pin.Layer) string { return "the pinned " + layerWords[l].noun + " has changed" }
 func reasonNobody(l pin.Layer) string  { return "nobody accepted its " + layerWords[l].noun }
 
@@ -146,10 +149,11 @@ func (t *trust) ask(ctx context.Context, e entry, waiting func()) (mcpadapter.De
 	case pin.Changed:
 	case pin.IsRefused: // asked again, so that each run has its refusal on record
 	}
-	return t.openGate(ctx, s, fp, previous, waiting)
+	return t.openGate(ctx, s, fp, previous, verdict == pin.IsRefused, waiting)
 }
 
-func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprint, previous string, waiting func()) (mcpadapter.Decision, error) {
+// openGate asks about what is new, has changed from previous or was refused.
+func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprint, previous string, refused bool, waiting func()) (mcpadapter.Decision, error) {
 	waiting()
 	typ := event.TypePinPending
 	if previous != "" {
@@ -159,7 +163,7 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 		return mcpadapter.Decision{}, err
 	}
 	resp, err := t.app.Session.OpenGate(ctx, gate.Request{
-		Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: s.Name}, Prompt: prompt(s, fp, previous),
+		Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: s.Name}, Prompt: prompt(s, fp, previous, refused),
 		Private: gate.Private{URL: fp.Address()},
 	})
 	if err != nil {
@@ -175,13 +179,16 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 		return t.refuse(ctx, s, fp, previous, resp.Answerer.ID)
 	}
 	d := mcpadapter.Decision{Kind: mcpadapter.Pending, Fingerprint: fp.Digest, Reason: reasonNobody(fp.Kind)}
-	if previous != "" {
+	switch {
+	case previous != "":
 		d.Reason, d.Changed = reasonChanged(fp.Kind), true
+	case refused:
+		d.Reason = refusedBefore
 	}
 	return d, nil
 }
 
-func prompt(s config.Server, fp pin.Fingerprint, previous string) gate.Prompt {
+func prompt(s config.Server, fp pin.Fingerprint, previous string, refused bool) gate.Prompt {
 	w := layerWords[fp.Kind]
 	p := gate.Prompt{
 		Title: fmt.Sprintf(w.first, s.Name), Origin: gate.OriginHost, Target: fp.Origin, Fingerprint: fp.Digest,
@@ -189,6 +196,9 @@ func prompt(s config.Server, fp pin.Fingerprint, previous string) gate.Prompt {
 	if previous != "" {
 		p.Title = fmt.Sprintf(w.changed, s.Name)
 		p.Warnings = append(p.Warnings, "the accepted fingerprint was "+previous)
+	}
+	if refused {
+		p.Warnings = append(p.Warnings, refusedBefore)
 	}
 	if fp.Mutable != "" {
 		p.Warnings = append(p.Warnings, fp.Mutable)

@@ -51,9 +51,15 @@ func TestLaunchPins(t *testing.T) {
 			t.Errorf("a refusal:\n%s", r.outline())
 		}
 	}
-	w.run(append(headless, "--tofu")...).want(6)
+	r = w.run(append(headless, "--tofu")...)
+	r.want(6)
 	if es := w.log("fx"); es != nil {
 		t.Fatalf("the refused server was started: %+v", es)
+	}
+	for name, out := range map[string][]byte{"the question": r.stdout, "the reason": r.stderr} {
+		if !bytes.Contains(out, []byte("it was refused before")) {
+			t.Errorf("%s does not say that it was refused: %s", name, out)
+		}
 	}
 	answers = w.write("answers.yaml", fmt.Sprintf("- {gate: untrusted_server, binding: fx, fingerprint: %q, answer: accept}\n", fingerprint))
 	w.run(append(headless, "--answers", answers)...).want(0)
