@@ -146,7 +146,8 @@ func (s *Screen) rows(d Data, th *theme.Theme, w, h int) []string {
 	var out []string
 	for i := first; i < min(first+h, len(found)); i++ {
 		it := found[i]
-		name, note := string(safetext.Ident(it.Name)), s.note(it, d)
+		note := s.note(it, d)
+		name := cells.CutMiddle(string(safetext.Ident(it.Name)), w-3-1-cells.Width(note))
 		if i == s.at {
 			out = append(out, th.Selected.Render(cells.Spread(" ▸ "+name, note, w)))
 			continue

@@ -165,7 +165,9 @@ func (p *Picker) row(th *theme.Theme, e Entry, selected bool, w int) string {
 	if e.Disabled != "" {
 		note = strings.TrimSpace("unavailable " + note)
 	}
-	line := cells.Spread(lead+e.Label, cells.Cut(note, w/2), w)
+	// The label is what is chosen: it has its room first, and keeps its end.
+	note = cells.Cut(note, min(max(w-cells.Width(lead+e.Label)-1, w/4), w/2))
+	line := cells.Spread(lead+cells.CutMiddle(e.Label, w-cells.Width(lead)-cells.Width(note)-1), note, w)
 	switch {
 	case selected:
 		return th.Selected.Render(line)
