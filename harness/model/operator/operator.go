@@ -14,8 +14,9 @@ import (
 // Name is what configuration calls the model.
 const Name = "operator"
 
-// Hint is the answer to everything that is not a call.
-const Hint = "No model configured: you choose the calls. Try `/call demo add`, `/tools`, `/mcp add`, `/help`."
+// Hint is the answer to everything that is not a call. It names no server: which
+// ones are bound is not known here.
+const Hint = "No model configured: you choose the calls. Try `/tools`, `/call SERVER TOOL`, `/mcp add`, `/help`."
 
 // Client is the operator as a model.
 type Client struct{}

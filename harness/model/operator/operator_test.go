@@ -24,6 +24,9 @@ func TestEverySaidThingGetsTheHint(t *testing.T) {
 	if text.String() != Hint || stop != "end" {
 		t.Fatalf("%q %q", text.String(), stop)
 	}
+	if strings.Contains(Hint, "demo") {
+		t.Errorf("the hint names a server that may not be bound: %s", Hint)
+	}
 	for _, err := range (Client{}).Stream(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
