@@ -129,6 +129,27 @@ func TestAPermissionGateIsAnsweredByAPerson(t *testing.T) {
 	r.dontSee("permission ·", "gates 1")
 }
 
+func TestASmallScreenTellsWhatIsSaidInPassing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 40, 12)
+	r.press("ctrl+c")
+	r.see("press ^c again to quit")
+	r.pass(toastTime)
+	r.dontSee("again to quit")
+	r.press("ctrl+x")
+	r.see("b bindings")
+}
+
+func TestAPassingMessageEndsWithWhatItIsAbout(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	r.emit(&event.TurnStarted{Header: r.w.head(), Kind: "user", Text: "x"})
+	r.press("ctrl+c")
+	r.see("interrupting…")
+	r.emit(&event.TurnInterrupted{Header: r.w.head()})
+	r.dontSee("interrupting…")
+}
+
 func TestTypingPutsAGateOffOnlyForAWhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24)

@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/looprig/looprig/tui/cells"
 )
 
 // signalGrace is how long an orderly end may take after a signal before the
@@ -42,6 +43,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	cells.CountClusters(false) // as a new renderer begins
 	g := &guard{m: m, kill: cancel}
 	in := &terminalInput{File: o.Stdin}
 	p := tea.NewProgram(g, programOptions(ctx, o, in)...)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/looprig/looprig/tui/cells"
 	"github.com/looprig/looprig/tui/keymap"
 	"github.com/looprig/looprig/tui/markdown"
 	"github.com/looprig/looprig/tui/theme"
@@ -66,6 +68,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
 		return m.tellShown()
+	case tea.ModeReportMsg:
+		m.counts(msg)
 	case tea.BackgroundColorMsg:
 		m.background(msg.IsDark())
 	case tea.KeyPressMsg:
@@ -161,6 +165,19 @@ func (m *model) background(dark bool) {
 	m.dark = dark
 	if th, err := theme.Choose(m.o.Theme, dark, m.o.NoColor); err == nil {
 		m.setTheme(th)
+	}
+}
+
+// counts follows the renderer, which counts clusters as soon as the terminal says
+// that it knows them. All that was laid out by the other count is laid out anew.
+func (m *model) counts(msg tea.ModeReportMsg) {
+	if msg.Mode != ansi.ModeUnicodeCore {
+		return
+	}
+	known := msg.Value == ansi.ModeReset || msg.Value == ansi.ModeSet || msg.Value == ansi.ModePermanentlySet
+	if known && cells.CountClusters(true) {
+		th := *m.th
+		m.setTheme(&th)
 	}
 }
 

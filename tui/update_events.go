@@ -129,6 +129,9 @@ func (m *model) turnStarted(e *event.TurnStarted) {
 
 func (m *model) turnEnded(loop string) {
 	m.stopping = false
+	if m.toast.text == interrupting {
+		m.toast = toast{}
+	}
 	delete(m.turns, loop)
 	m.tr.EndStreams(loop)
 }

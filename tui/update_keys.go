@@ -124,10 +124,13 @@ func (m *model) ctrlC() tea.Cmd {
 	return nil
 }
 
+// interrupting is said until the turn has ended.
+const interrupting = "interrupting…"
+
 func (m *model) interrupt() tea.Cmd {
 	s, ctx := m.o.Session, m.ctx
 	m.stopping = true
-	m.say("interrupting…")
+	m.say(interrupting)
 	return func() tea.Msg { return interruptedMsg{s.Interrupt(ctx)} }
 }
 

@@ -130,6 +130,10 @@ func (m *model) main(a areas, v composer.View) ([]string, *tea.Cursor) {
 	put(a.rule, []string{m.composerRule(a.w)})
 	put(a.composer, v.Lines)
 	put(a.footer, []string{m.footer(a)})
+	if t := m.footText(); t != "" && a.footer.h == 0 {
+		// A small screen has no line for it, so it covers one for a while.
+		out[a.transcript.y+a.transcript.h-1] = cells.Fit(t, a.w)
+	}
 	cursor := v.Cursor
 	if cursor != nil {
 		if cursor.Y >= a.composer.h {

@@ -4,11 +4,7 @@
 // must not import anything of the interface.
 package cells
 
-import (
-	"strings"
-
-	"github.com/charmbracelet/x/ansi"
-)
+import "strings"
 
 // Ellipsis marks a cut line.
 const Ellipsis = "…"
@@ -22,7 +18,7 @@ func Width(s string) int {
 	if plain(s) {
 		return len(s)
 	}
-	return ansi.StringWidth(s)
+	return method().StringWidth(s)
 }
 
 // plain reports printable ASCII, whose width is its length.
@@ -44,7 +40,7 @@ func Cut(s string, w int) string {
 	if Width(s) <= w {
 		return s
 	}
-	return ansi.Truncate(s, w, Ellipsis)
+	return truncate(s, w, Ellipsis)
 }
 
 // Fit makes a line exactly w cells wide: cut, or padded with spaces.
@@ -54,8 +50,8 @@ func Fit(s string, w int) string {
 	}
 	n := Width(s)
 	if n > w {
-		s = ansi.Truncate(s, w, Ellipsis)
-		n = ansi.StringWidth(s)
+		s = truncate(s, w, Ellipsis)
+		n = method().StringWidth(s)
 	}
 	if n < w {
 		s += Spaces(w - n)
@@ -84,10 +80,16 @@ func Wrap(text string, w int) []string {
 	if len(text) <= w && plain(text) {
 		return []string{text}
 	}
-	lines := strings.Split(ansi.Wrap(text, w, ""), "\n")
+	return within(method().Wrap(text, w, ""), w)
+}
+
+// within splits wrapped text. A character that is wider than the lines are has no
+// room in any of them and is left out, visibly.
+func within(wrapped string, w int) []string {
+	lines := strings.Split(wrapped, "\n")
 	for i, l := range lines {
 		if Width(l) > w {
-			lines[i] = ansi.Truncate(l, w, Ellipsis)
+			lines[i] = truncate(l, w, Ellipsis)
 		}
 	}
 	return lines
@@ -137,13 +139,13 @@ func Overlay(frame, box []string, x, y int) []string {
 			continue
 		}
 		w := Width(out[row])
-		left := ansi.Truncate(out[row], x, "")
+		left := truncate(out[row], x, "")
 		if n := Width(left); n < x {
 			left += Spaces(x - n)
 		}
 		rest := ""
 		if end := x + Width(b); end < w {
-			rest = ansi.TruncateLeft(out[row], end, "")
+			rest = method().TruncateLeft(out[row], end, "")
 			if n := Width(rest); n < w-end {
 				rest = Spaces(w-end-n) + rest
 			}
@@ -156,5 +158,12 @@ func Overlay(frame, box []string, x, y int) []string {
 // Break cuts text into lines of at most w cells without regard to white space.
 // Line breaks in the text are kept.
 func Break(text string, w int) []string {
-	return strings.Split(ansi.Hardwrap(text, max(w, 1), true), "\n")
+	w = max(w, 1)
+	return within(method().Hardwrap(text, w, true), w)
+}
+
+// Part is what a line has from one cell to another. (The library's own Cut takes
+// the beginning twice where it counts characters.)
+func Part(s string, from, to int) string {
+	return method().TruncateLeft(truncate(s, max(to, 0), ""), from, "")
 }

@@ -91,7 +91,7 @@ func (e *editor) view(th *theme.Theme, w, h int) []string {
 // under is the character in a cell, a space where there is none.
 func under(line string, x int) string {
 	for n := 1; n <= 2; n++ {
-		if c := ansi.Strip(ansi.Cut(line, x, x+n)); cells.Width(c) == n {
+		if c := ansi.Strip(cells.Part(line, x, x+n)); cells.Width(c) == n {
 			return c
 		}
 	}
