@@ -45,7 +45,7 @@ func (p Pins) State(s config.Server, env []string) string {
 // Check is State for a fingerprint that is known.
 func (p Pins) Check(name string, fp pin.Fingerprint) string {
 	switch verdict, _ := check(p.store, name, fp); verdict {
-	case pin.IsAccepted:
+	case pin.IsAccepted, pin.IsDisabled:
 		return "pinned"
 	case pin.IsRefused:
 		return "refused"
@@ -54,6 +54,14 @@ func (p Pins) Check(name string, fp pin.Fingerprint) string {
 	case pin.Unknown:
 	}
 	return "unpinned"
+}
+
+// Switch keeps that a server was disabled, or enabled again, apart from its entry.
+func (p Pins) Switch(name, by string, on bool) error {
+	if on {
+		return p.store.Enable(name)
+	}
+	return p.store.Disable(name, by, time.Now())
 }
 
 // Accepted is the fingerprint that is pinned where a server now has another one,

@@ -205,6 +205,9 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 		}
 		return errors.Join(failure, p.record(ctx, c.By, c.Op, c.Binding, true))
 	case integration.OpEnable:
+		if err := p.app.pins.Enable(c.Binding); err != nil {
+			return err
+		}
 		op, e.server.Enabled = mcpadapter.EnableBinding{Name: c.Binding}, true
 	case integration.OpDisable:
 		op, e.server.Enabled = mcpadapter.DisableBinding{Name: c.Binding}, false
@@ -223,7 +226,7 @@ func (p *Port) change(ctx context.Context, c integration.Change) error {
 		p.put(e)
 	}
 	if c.Save {
-		err = errors.Join(err, p.app.saveChange(c.Op, e.server))
+		err = errors.Join(err, p.app.saveChange(c.Op, e.server, c.By))
 	}
 	return err
 }

@@ -64,6 +64,11 @@ func (a *App) asked(e entry) integration.Binding {
 func (p *Port) changeForDelegates(ctx context.Context, c integration.Change, e entry) error {
 	switch c.Op {
 	case integration.OpEnable, integration.OpDisable:
+		if c.Op == integration.OpEnable {
+			if err := p.app.pins.Enable(c.Binding); err != nil {
+				return err
+			}
+		}
 		e.server.Enabled = c.Op == integration.OpEnable
 		e.binding.Disabled = !e.server.Enabled
 	case integration.OpRemove:
@@ -79,7 +84,7 @@ func (p *Port) changeForDelegates(ctx context.Context, c integration.Change, e e
 		p.put(e)
 	}
 	if c.Save {
-		return p.app.saveChange(c.Op, e.server)
+		return p.app.saveChange(c.Op, e.server, c.By)
 	}
 	return nil
 }

@@ -17,7 +17,12 @@ func (a *App) saveServer(s config.Server) error {
 }
 
 // saveChange keeps an enabling, a disabling or a removal.
-func (a *App) saveChange(op integration.Op, s config.Server) error {
+func (a *App) saveChange(op integration.Op, s config.Server, by string) error {
+	if op == integration.OpDisable && a.opt.MCPConfig == "" {
+		if err := a.pins.Disable(s.Name, by, a.now()); err != nil {
+			return err
+		}
+	}
 	return a.editHome(func(f *config.MCPFile) error {
 		if _, there := f.Raw(s.Name); !there {
 			if op == integration.OpRemove {

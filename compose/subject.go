@@ -84,7 +84,7 @@ func check(store *pin.Store, name string, fp pin.Fingerprint) (verdict pin.Verdi
 		case ok && known.State == pin.Refused:
 			return pin.IsRefused, ""
 		}
-	case pin.IsAccepted, pin.IsRefused:
+	case pin.IsAccepted, pin.IsRefused, pin.IsDisabled:
 	}
 	return verdict, previous
 }

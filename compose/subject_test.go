@@ -81,7 +81,7 @@ func TestTheAddressIsShownAndNotRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := gate.Envelope{Kind: gate.KindUntrustedServer, Prompt: prompt(config.Server{Name: "a", Type: "http"}, fp, "", false), Private: gate.Private{URL: fp.Address()}}
+	env := gate.Envelope{Kind: gate.KindUntrustedServer, Prompt: prompt(config.Server{Name: "a", Type: "http"}, fp, "", ""), Private: gate.Private{URL: fp.Address()}}
 	count := func(env gate.Envelope, value string) (n int) {
 		for _, f := range env.Prompt.Launch {
 			if f.Value == value {

@@ -81,6 +81,10 @@ func (t *trust) decidedOn(name string) bool {
 // refusedBefore is said where the last word on a name was a refusal.
 const refusedBefore = "it was refused before, and not accepted since"
 
+// disabledBefore is said of what was disabled for good, and is enabled by its entry
+// alone.
+const disabledBefore = "it was disabled, and its entry was enabled by hand: looprig mcp enable takes that back"
+
 func reasonChanged(l pin.Layer) string { return "the pinned " + layerWords[l].noun + " has changed" }
 func reasonNobody(l pin.Layer) string  { return "nobody accepted its " + layerWords[l].noun }
 
@@ -148,12 +152,16 @@ func (t *trust) ask(ctx context.Context, e entry, waiting func()) (mcpadapter.De
 		}
 	case pin.Changed:
 	case pin.IsRefused: // asked again, so that each run has its refusal on record
+		return t.openGate(ctx, s, fp, previous, refusedBefore, waiting)
+	case pin.IsDisabled:
+		return t.openGate(ctx, s, fp, previous, disabledBefore, waiting)
 	}
-	return t.openGate(ctx, s, fp, previous, verdict == pin.IsRefused, waiting)
+	return t.openGate(ctx, s, fp, previous, "", waiting)
 }
 
-// openGate asks about what is new, has changed from previous or was refused.
-func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprint, previous string, refused bool, waiting func()) (mcpadapter.Decision, error) {
+// openGate asks about what is new, has changed from previous or was, as before
+// says, refused or disabled.
+func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprint, previous, before string, waiting func()) (mcpadapter.Decision, error) {
 	waiting()
 	typ := event.TypePinPending
 	if previous != "" {
@@ -163,7 +171,7 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 		return mcpadapter.Decision{}, err
 	}
 	resp, err := t.app.Session.OpenGate(ctx, gate.Request{
-		Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: s.Name}, Prompt: prompt(s, fp, previous, refused),
+		Kind: gate.KindUntrustedServer, Subject: gate.Subject{Binding: s.Name}, Prompt: prompt(s, fp, previous, before),
 		Private: gate.Private{URL: fp.Address()},
 	})
 	if err != nil {
@@ -182,13 +190,13 @@ func (t *trust) openGate(ctx context.Context, s config.Server, fp pin.Fingerprin
 	switch {
 	case previous != "":
 		d.Reason, d.Changed = reasonChanged(fp.Kind), true
-	case refused:
-		d.Reason = refusedBefore
+	case before != "":
+		d.Reason = before
 	}
 	return d, nil
 }
 
-func prompt(s config.Server, fp pin.Fingerprint, previous string, refused bool) gate.Prompt {
+func prompt(s config.Server, fp pin.Fingerprint, previous, before string) gate.Prompt {
 	w := layerWords[fp.Kind]
 	p := gate.Prompt{
 		Title: fmt.Sprintf(w.first, s.Name), Origin: gate.OriginHost, Target: fp.Origin, Fingerprint: fp.Digest,
@@ -197,8 +205,8 @@ func prompt(s config.Server, fp pin.Fingerprint, previous string, refused bool) 
 		p.Title = fmt.Sprintf(w.changed, s.Name)
 		p.Warnings = append(p.Warnings, "the accepted fingerprint was "+previous)
 	}
-	if refused {
-		p.Warnings = append(p.Warnings, refusedBefore)
+	if before != "" {
+		p.Warnings = append(p.Warnings, before)
 	}
 	if fp.Mutable != "" {
 		p.Warnings = append(p.Warnings, fp.Mutable)

@@ -165,7 +165,21 @@ func (c *CLI) MCPSwitch(name string, on bool) error {
 	if on {
 		done = "enabled"
 	}
-	return c.edit(name, done, func(f *config.MCPFile) error { return f.SetEnabled(name, on) })
+	return c.edit(name, done, func(f *config.MCPFile) error {
+		home, err := compose.Home(c.Home, c.env())
+		if err != nil {
+			return err
+		}
+		pins, err := compose.OpenPins(home)
+		if err != nil {
+			return err
+		}
+		// Whoever edits the entry does not undo this: it is kept beside the pin.
+		if err := pins.Switch(name, "looprig mcp", on); err != nil {
+			return err
+		}
+		return f.SetEnabled(name, on)
+	})
 }
 
 func (c *CLI) edit(name, done string, change func(*config.MCPFile) error) error {

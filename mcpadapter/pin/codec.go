@@ -122,6 +122,8 @@ func (p Pin) check() error {
 		return errors.New("when is missing")
 	case p.Previous != nil && !isFingerprint(p.Previous.Fingerprint):
 		return errors.New("previous has no fingerprint")
+	case p.Disabled != nil && (p.State != Accepted || !named(p.Disabled.Who) || p.Disabled.When.IsZero()):
+		return errors.New("disabled belongs to what is accepted, with who and when")
 	}
 	return nil
 }

@@ -397,3 +397,47 @@ func TestLaunchFindsAProgramThatMoved(t *testing.T) {
 		t.Error("a program that is gone has a fingerprint")
 	}
 }
+
+func TestDisabledStaysOnRecord(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
+	at := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	if err := s.Disable("b", "tester", at); err != nil || s.Check("b", LayerLaunch, one) != Unknown {
+		t.Fatalf("nothing was accepted: %v", err)
+	}
+	steps := []struct {
+		do   func() error
+		want Verdict
+	}{
+		{func() error { return s.Accept("b", LayerLaunch, one, "tester", at) }, IsAccepted},
+		{func() error { return s.Disable("b", "tester", at) }, IsDisabled},
+		{func() error { return s.Disable("other", "tester", at) }, IsDisabled},
+		{func() error { return s.Enable("b") }, IsAccepted},
+		{func() error { return s.Disable("b", "tester", at) }, IsDisabled},
+		{func() error { return s.Accept("b", LayerLaunch, one, "tester", at) }, IsAccepted},
+		{func() error { return s.Disable("b", "tester", at) }, IsDisabled},
+	}
+	for i, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := again.Check("b", LayerLaunch, one); got != step.want || s.Check("b", LayerLaunch, one) != got {
+			t.Errorf("step %d: %s, want %s", i, got, step.want)
+		}
+	}
+	if got := s.Check("b", LayerLaunch, two); got != Changed {
+		t.Errorf("another launch of what is disabled: %s", got)
+	}
+	if err := s.Disable("b", "", at); err == nil {
+		t.Error("nobody disabled it")
+	}
+}

@@ -46,10 +46,13 @@ const (
 	IsRefused
 	// Changed: another fingerprint is accepted.
 	Changed
+	// IsDisabled: this fingerprint was accepted, and the binding was disabled since:
+	// whatever its entry says, it is not enabled again by anybody else.
+	IsDisabled
 )
 
 func (v Verdict) String() string {
-	return [...]string{"unknown", "accepted", "refused", "changed"}[v]
+	return [...]string{"unknown", "accepted", "refused", "changed", "disabled"}[v]
 }
 
 // Pin is one decision about one fingerprint.
@@ -64,6 +67,14 @@ type Pin struct {
 	When        time.Time `json:"when"`
 	// Previous is the accepted fingerprint that this one replaced.
 	Previous *Previous `json:"previous,omitempty"`
+	// Disabled says who disabled the binding since it was accepted, and when.
+	Disabled *Disabled `json:"disabled,omitempty"`
+}
+
+// Disabled is a lasting decision to leave a binding alone.
+type Disabled struct {
+	Who  string    `json:"who"`
+	When time.Time `json:"when"`
 }
 
 // Previous is an earlier accepted fingerprint.
@@ -146,6 +157,8 @@ func (s *Store) Check(binding string, layer Layer, fingerprint string) Verdict {
 			continue
 		}
 		switch {
+		case p.Fingerprint == fingerprint && p.State == Accepted && p.Disabled != nil:
+			return IsDisabled
 		case p.Fingerprint == fingerprint && p.State == Accepted:
 			return IsAccepted
 		case p.Fingerprint == fingerprint:
@@ -192,6 +205,33 @@ func (s *Store) Refuse(binding string, layer Layer, fingerprint, who string, at 
 			return p.key() == next.key() && p.Fingerprint == fingerprint
 		})
 		return dropOldRefusals(append(pins, next), next.key())
+	})
+}
+
+// Disable marks what is accepted of a binding: an entry that says that it is
+// enabled no longer is reason enough to start it.
+func (s *Store) Disable(binding, who string, at time.Time) error {
+	return s.mark(binding, &Disabled{Who: who, When: at.UTC()})
+}
+
+// Enable takes the mark of Disable away. So does Accept.
+func (s *Store) Enable(binding string) error { return s.mark(binding, nil) }
+
+func (s *Store) mark(binding string, d *Disabled) error {
+	if d != nil && (!named(d.Who) || d.When.IsZero()) {
+		return errors.New("pins: who disabled it is empty, too long or holds control characters")
+	}
+	if !slices.ContainsFunc(s.List(), func(p Pin) bool { return p.Binding == binding && p.State == Accepted && p.Disabled != d }) {
+		return nil
+	}
+	return s.locked(func(pins []Pin) ([]Pin, error) {
+		pins = slices.Clone(pins)
+		for i := range pins {
+			if pins[i].Binding == binding && pins[i].State == Accepted {
+				pins[i].Disabled = d
+			}
+		}
+		return pins, nil
 	})
 }
 
@@ -310,6 +350,10 @@ func (p Pin) clone() Pin {
 	if p.Previous != nil {
 		previous := *p.Previous
 		p.Previous = &previous
+	}
+	if p.Disabled != nil {
+		disabled := *p.Disabled
+		p.Disabled = &disabled
 	}
 	return p
 }
