@@ -42,7 +42,7 @@ func TestAnAdditionShowsWhatItWouldRun(t *testing.T) {
 	r.see("Add fresh?", "npx fetches code", "/usr/bin/npx", "--flag-1", "lines 1–", "[x] kept in ~/.looprig/mcp.json")
 	r.dontSee("--flag-30", "\x1b")
 	r.press("G")
-	r.see("Add fresh?", "--flag-30", "fingerprint", "Confirming pins exactly this launch")
+	r.see("Add fresh?", "--flag-30", "fingerprint", "Confirming pins exactly this: when")
 	r.press("s")
 	r.see("[ ] kept in", "this session only")
 	r.press("n")

@@ -98,7 +98,7 @@ func (d *changeDialog) body(w int) []string {
 	}
 	if d.preview.Fingerprint != "" {
 		out = append(out, d.fact("fingerprint", string(safetext.Ident(d.preview.Fingerprint)), w)...)
-		for _, l := range cells.Wrap("Confirming pins exactly this launch: when anything of it changes, it has to be confirmed again.", w) {
+		for _, l := range cells.Wrap("Confirming pins exactly this: when anything of it changes, it has to be confirmed again.", w) {
 			out = append(out, d.th.Bold.Render(l))
 		}
 	}
