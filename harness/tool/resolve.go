@@ -2,6 +2,7 @@ package tool
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/looprig/looprig/internal/safetext"
@@ -74,12 +75,17 @@ func Asked(identity, name string) safetext.Line {
 
 // Resolve finds a tool by any spelling that people use: the model-facing name,
 // the identity "mcp:demo:add", "mcp__demo__add", "demo.add", "demo/add",
-// "demo add", or the bare name when no other tool has it. It fails with
+// "demo add", or the bare name when no other tool has it; a name in quotes is
+// read as it is shown, after names that have quotes themselves. It fails with
 // *UnknownToolError.
 func (s *Set) Resolve(spelling string) (Definition, error) {
 	// As it was given first: the spaces of a name are the source's own.
 	tidy := strings.Join(strings.Fields(spelling), " ")
-	for _, want := range []string{spelling, tidy} {
+	wants := []string{spelling, tidy}
+	if plain, ok := unquoted(spelling); ok {
+		wants = append(wants, plain)
+	}
+	for _, want := range wants {
 		if d, ok := s.Lookup(want); ok {
 			return d, nil
 		}
@@ -94,6 +100,18 @@ func (s *Set) Resolve(spelling string) (Definition, error) {
 		}
 	}
 	return Definition{}, &UnknownToolError{Spelling: spelling, Suggestions: s.suggest(tidy)}
+}
+
+// unquoted takes back the quotes that a name is shown in when it holds more than
+// plain characters: demo "a b", or "mcp:demo:a b".
+func unquoted(spelling string) (string, bool) {
+	at := strings.IndexByte(spelling, '"')
+	if at < 0 {
+		return "", false
+	}
+	shown := strings.TrimSuffix(strings.TrimSpace(spelling[at:]), safetext.MixedMarker)
+	name, err := strconv.Unquote(shown)
+	return strings.TrimLeft(spelling[:at], " ") + name, err == nil
 }
 
 // spellings are the ways to name a tool, those that say most first.

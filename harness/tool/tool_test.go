@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/looprig/looprig/internal/safetext"
 	"pgregory.net/rapid"
 )
 
@@ -114,6 +115,36 @@ func TestResolve(t *testing.T) {
 		var unknown *UnknownToolError
 		if !errors.As(err, &unknown) || !slices.Equal(unknown.Suggestions, want.suggestions) || unknown.Ambiguous != want.ambiguous || unknown.Spelling != spelling {
 			t.Errorf("%.40q: %#v", spelling, err)
+		}
+	}
+}
+
+// A name can be given as it is shown, and a suggestion taken over as it stands.
+func TestResolveReadsNamesAsTheyAreShown(t *testing.T) {
+	t.Parallel()
+	names := []string{"a b", "tab\there", "\u202eevil", `say "hi"`, `back\slash`, "ünï", "p\u0430y", "  spaced  ", ""}
+	var defs []Definition
+	for i, n := range names {
+		d := def("demo", n)
+		d.Name = fmt.Sprintf("tool-%d", i)
+		defs = append(defs, d)
+	}
+	quoted := def("other", `"a b"`)
+	quoted.Name = "tool-quoted"
+	s := mustSet(t, append(defs, quoted))
+	for _, d := range defs {
+		for _, spelling := range []string{safetext.Ident(d.Identity.String()).String(), "demo " + safetext.Ident(d.Identity.Name).String(), " demo/" + safetext.Ident(d.Identity.Name).String() + " "} {
+			if got, err := s.Resolve(spelling); err != nil || got.Name != d.Name {
+				t.Errorf("%s is %q (%v), want %q", spelling, got.Identity, err, d.Identity)
+			}
+		}
+	}
+	if got, err := s.Resolve(`other "a b"`); err != nil || got.Name != quoted.Name {
+		t.Errorf("%q, %v", got.Identity, err)
+	}
+	for _, spelling := range []string{`"`, `demo "a b`, `demo "a b" c`, `demo "a"b"`} {
+		if got, err := s.Resolve(spelling); err == nil {
+			t.Errorf("%s is %q", spelling, got.Identity)
 		}
 	}
 }
