@@ -146,8 +146,12 @@ func (r *Runner) wait(ctx context.Context, s Step) (*Result, error) {
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	fault := "" // of the latest attempt that failed, while another one runs
 	for {
 		b, ok := find(r.opt.Port.Bindings(), s.Binding)
+		if b.Class != "" {
+			fault = b.Reason
+		}
 		if ok && (s.State == "" || string(b.State) == s.State) && b.Generation >= s.Generation {
 			// What a binding serves reaches the loops a moment after its state.
 			return done(r.opt.Settle(ctx))
@@ -155,10 +159,25 @@ func (r *Runner) wait(ctx context.Context, s Step) (*Result, error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, exit.New(exit.Limit, "binding %s did not become %s generation %d within %s: it is %s generation %d: %s",
-				s.Binding, first(s.State, "ready"), s.Generation, s.Timeout, b.State, b.Generation, first(b.Reason, b.Code))
+			why := first(b.Reason, b.Code)
+			if fault != "" && b.Class == "" {
+				why += ", after it had failed: " + fault
+			}
+			return nil, exit.New(exit.Limit, "binding %s did not become %s within %s: it is %s: %s",
+				s.Binding, stateWords(s.State, s.Generation), s.Timeout, stateWords(string(b.State), b.Generation), why)
 		}
 	}
+}
+
+// stateWords names a state and a generation; without one of them it is the other.
+func stateWords(state string, generation uint64) string {
+	switch {
+	case generation == 0:
+		return first(state, "ready")
+	case state == "":
+		return fmt.Sprintf("generation %d", generation)
+	}
+	return fmt.Sprintf("%s with generation %d", state, generation)
 }
 
 func find(bindings []integration.Binding, name string) (integration.Binding, bool) {

@@ -40,7 +40,7 @@ func TestSteps(t *testing.T) {
 		"it expects what several came to":   {steps: "  - parallel: [{sleep: 1ms}]\n    expect: ['.steps | length == 2']\n", code: exit.Expectation, err: "s.yaml:4"},
 		"a wait for what is":                {steps: "  - wait: {binding: fx, state: ready, generation: 1}\n    expect: ['.bindings[0].name == \"fx\"']\n"},
 		"a wait for any state":              {steps: "  - wait: {binding: fx}\n"},
-		"a wait for what does not come":     {steps: "  - wait: {binding: fx, state: failed, timeout: 30ms}\n", code: exit.Limit, err: "binding fx did not become failed generation 0 within 30ms: it is ready generation 1"},
+		"a wait for what does not come":     {steps: "  - wait: {binding: fx, state: failed, timeout: 30ms}\n", code: exit.Limit, err: "binding fx did not become failed within 30ms: it is ready with generation 1"},
 		"a wait for a generation":           {steps: "  - wait: {binding: fx, generation: 2, timeout: 30ms}\n", code: exit.Limit, err: "generation 2"},
 		"a wait for nobody":                 {steps: "  - wait: {binding: fy}\n", code: exit.Usage, err: `no binding is called "fy" (did you mean "fx"?)`},
 		"a status":                          {steps: "  - call: {tool: mcp__fx__confirm}\n    expect: ['.gates | length == 1']\n  - sleep: 1ms\n    expect: ['.gates == []']\n  - status: {}\n    expect: ['.bindings[0].state == \"ready\"', '.coverage.calls == 1', '.coverage.outcomes == 1', '[.gates[].kind] == [\"confirm\"]', '.notices == []']\n"},
