@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/looprig/looprig/harness/content"
 	"github.com/looprig/looprig/harness/integration"
@@ -106,18 +109,16 @@ func (m *Manager) Read(ctx context.Context, binding, uri string) (integration.Fe
 }
 
 // Prompt gets a prompt. An argument that its listing requires and that is
-// missing is refused before anything is sent.
+// missing is refused before anything is sent, and so is one that it does not
+// have: a server would leave a misspelt one out without a word.
 func (m *Manager) Prompt(ctx context.Context, binding, name string, args map[string]string) (integration.Fetched, error) {
 	const op = "prompts/get"
 	rt, err := m.serving(binding, op)
 	if err != nil {
 		return integration.Fetched{}, err
 	}
-	if missing := rt.missingArgument(name, args); missing != "" {
-		return integration.Fetched{}, &RequestError{
-			Binding: binding, Op: op, Class: protocol.ClassConfig,
-			Reason: fmt.Sprintf("the argument %s is required", safetext.Ident(missing)),
-		}
+	if reason := rt.wrongArguments(name, args); reason != "" {
+		return integration.Fetched{}, &RequestError{Binding: binding, Op: op, Class: protocol.ClassConfig, Reason: reason}
 	}
 	var encoded json.RawMessage
 	if len(args) > 0 {
@@ -134,18 +135,28 @@ func (m *Manager) Prompt(ctx context.Context, binding, name string, args map[str
 	return out, nil
 }
 
-func (rt *runtime) missingArgument(prompt string, args map[string]string) string {
+// wrongArguments says what is wrong with the arguments of a prompt, or "". A
+// prompt that lists none is taken at what it is given.
+func (rt *runtime) wrongArguments(prompt string, args map[string]string) string {
 	g := rt.cl.Generation()
 	if g == nil {
 		return ""
 	}
 	for _, p := range g.Prompts {
-		if p.Name != prompt {
+		if p.Name != prompt || len(p.Arguments) == 0 {
 			continue
 		}
-		for _, a := range p.Arguments {
+		known := make([]string, len(p.Arguments))
+		shown := make([]string, len(p.Arguments))
+		for i, a := range p.Arguments {
+			known[i], shown[i] = a.Name, string(safetext.Ident(a.Name))
 			if _, ok := args[a.Name]; a.Required && !ok {
-				return a.Name
+				return fmt.Sprintf("the argument %s is required", shown[i])
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(args)) {
+			if !slices.Contains(known, name) {
+				return fmt.Sprintf("the prompt has no argument %s; it takes %s", safetext.Ident(name), strings.Join(shown, ", "))
 			}
 		}
 	}

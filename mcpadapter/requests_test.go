@@ -153,6 +153,9 @@ func TestPromptsAreMessages(t *testing.T) {
 		if _, err := r.m.Prompt(t.Context(), "d", "p", map[string]string{"how": "x"}); err == nil || !strings.Contains(err.Error(), "who is required") {
 			t.Errorf("a missing argument: %v", err)
 		}
+		if _, err := r.m.Prompt(t.Context(), "d", "p", map[string]string{"who": "x", "hwo\x1b": "y"}); err == nil || !strings.HasSuffix(err.Error(), `the prompt has no argument "hwo\x1b"; it takes who, how`) {
+			t.Errorf("an unknown argument: %v", err)
+		}
 		if got := srv.Last().Requests(); len(got) != 0 {
 			t.Errorf("sent %q", got)
 		}
