@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/looprig/looprig/compose/config"
 	"github.com/looprig/looprig/compose/exit"
@@ -60,7 +61,11 @@ func (a *App) servers() ([]config.Server, error) {
 	for i, s := range all {
 		names[i] = s.Name
 	}
-	return nil, exit.New(exit.Usage, "no server is called %q%s; there are: %v", a.opt.Only, suggest(a.opt.Only, names), names)
+	there := "none"
+	if len(names) > 0 {
+		there = strings.Join(names, ", ")
+	}
+	return nil, exit.New(exit.Usage, "no server is called %q%s; there are: %s", a.opt.Only, suggest(a.opt.Only, names), there)
 }
 
 // binding turns a configured entry into the adapter's terms.

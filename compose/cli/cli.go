@@ -89,7 +89,7 @@ func (c *CLI) checkOutput(allowed ...string) error {
 	if slices.Contains(allowed, c.Output) {
 		return nil
 	}
-	return exit.New(exit.Usage, "--output %q is not one of %v", c.Output, allowed)
+	return exit.New(exit.Usage, "--output %q is not one of %s", c.Output, strings.Join(allowed, ", "))
 }
 
 // maxInput bounds what is read from stdin or an argument file.
