@@ -3,7 +3,9 @@ package tui
 import (
 	"bytes"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -24,57 +26,100 @@ var (
 	pasteEnd   = []byte("\x1b[201~")
 )
 
+// endRoom is how much longer the end of a paste is than what was read of it at
+// worst: its number and the mark, for the last byte of the mark.
+const endRoom = 8
+
 // terminalInput is the terminal's input with two things made right before keys
-// are decoded from it: what was typed before the terminal was ours, and large
-// pastes.
+// are decoded from it: what was typed before the terminal was ours, and pastes.
 //
-// A paste is taken out and handed over whole, because decoding ten megabytes key
-// by key takes seconds. One that ends in the read in which it begins is left
-// alone, and so is one that begins in the middle of a read, which keeps the order
-// of keys.
+// A paste is taken out, and its number stands in its place until pasted puts it
+// back. Decoding would look for control sequences in it: those that it finds it
+// drops, one that does not end takes the end of the paste and every key after it,
+// and ten megabytes key by key take seconds.
 type terminalInput struct {
 	*os.File
-	send func(tea.Msg)
 
 	begun  bool // something was read
+	passed int  // bytes of a mark of the beginning at the end of the last read
 	inside bool
 	text   []byte
+
+	mu     sync.Mutex
+	count  int
+	pastes []paste // read, and not yet asked for
 }
+
+// paste is the text of a paste and what stands in its place, one digit.
+type paste struct{ number, text string }
 
 // Read implements io.Reader. It may return no bytes and no error.
 func (r *terminalInput) Read(p []byte) (int, error) {
-	n, err := r.File.Read(p)
+	if len(p) <= 2*endRoom {
+		return r.File.Read(p)
+	}
+	room := p[:len(p)-endRoom]
+	n, err := r.File.Read(room)
 	if n == 0 || err != nil {
 		return n, err
 	}
-	got := p[:n]
 	if !r.begun {
 		r.begun = true
-		enterOf(got)
+		enterOf(room[:n])
 	}
-	if !r.inside {
-		rest, begins := bytes.CutPrefix(got, pasteStart)
-		if !begins || bytes.Contains(rest, pasteEnd) {
-			return n, nil
-		}
-		r.inside, got = true, rest
-	}
-	return r.rest(p, r.take(got))
-}
-
-// rest goes on reading a paste while it keeps coming: a terminal hands over a few
-// kilobytes at a time, and each way through the event loop costs more than the
-// read. after is what followed the paste's end.
-func (r *terminalInput) rest(p, after []byte) (int, error) {
-	for taken := 0; r.inside && taken < pasteTurn && ready(r.File, pasteWait); {
-		n, err := r.File.Read(p)
+	out := r.feed(room[:n])
+	// The rest of a paste is read while it keeps coming: a terminal hands over a few
+	// kilobytes at a time, and each way through the event loop costs more than the
+	// read. What is returned has to have room.
+	for taken := 0; r.inside && taken < pasteTurn && len(out) < len(room)/2 && ready(r.File, pasteWait); {
+		n, err := r.File.Read(room[:len(room)-len(out)])
 		if n == 0 || err != nil {
-			return 0, err
+			return copy(p, out), err
 		}
 		taken += n
-		after = r.take(p[:n])
+		out = append(out, r.feed(room[:n])...)
 	}
-	return copy(p, after), nil
+	return copy(p, out), nil
+}
+
+// feed takes pastes out of what was read and returns what is decoded.
+func (r *terminalInput) feed(got []byte) []byte {
+	var out []byte
+	for len(got) > 0 {
+		if r.inside {
+			rest, number, ended := r.take(got)
+			if !ended {
+				return out
+			}
+			out, got = append(append(out, number...), pasteEnd...), rest
+			continue
+		}
+		mark := pasteStart[r.passed:]
+		if r.passed > 0 {
+			r.passed = 0
+			if len(got) < len(mark) && bytes.HasPrefix(mark, got) {
+				r.passed = len(pasteStart) - len(mark) + len(got)
+				return append(out, got...)
+			}
+			if bytes.HasPrefix(got, mark) {
+				r.inside, out, got = true, append(out, mark...), got[len(mark):]
+				continue
+			}
+		}
+		i := bytes.Index(got, pasteStart)
+		if i < 0 {
+			for n := len(pasteStart) - 1; n > 0; n-- {
+				if bytes.HasSuffix(got, pasteStart[:n]) {
+					r.passed = n
+					break
+				}
+			}
+			return append(out, got...)
+		}
+		i += len(pasteStart)
+		r.inside, out, got = true, append(out, got[:i]...), got[i:]
+	}
+	return out
 }
 
 // enterOf turns the end of a line that was typed before the terminal was in raw
@@ -92,8 +137,9 @@ func enterOf(got []byte) {
 	}
 }
 
-// take adds to the paste and returns what follows its end.
-func (r *terminalInput) take(got []byte) []byte {
+// take adds to the paste. Where that is its end, it returns what follows and the
+// paste's number.
+func (r *terminalInput) take(got []byte) (rest []byte, number string, ended bool) {
 	from := max(len(r.text)-len(pasteEnd)+1, 0)
 	r.text = append(r.text, got...)
 	i := bytes.Index(r.text[from:], pasteEnd)
@@ -103,10 +149,34 @@ func (r *terminalInput) take(got []byte) []byte {
 			// and the end in which the mark may begin.
 			r.text = append(r.text[:composer.MaxPaste+1], r.text[len(r.text)-len(pasteEnd):]...)
 		}
-		return nil
+		return nil, "", false
 	}
-	content, rest := r.text[:from+i], bytes.Clone(r.text[from+i+len(pasteEnd):])
+	text := strings.ToValidUTF8(string(r.text[:from+i]), "\uFFFD")
+	rest = bytes.Clone(r.text[from+i+len(pasteEnd):])
 	r.inside, r.text = false, nil
-	r.send(tea.PasteMsg{Content: strings.ToValidUTF8(string(content), "\uFFFD")})
-	return rest
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	number = strconv.Itoa(r.count % 10)
+	r.pastes = append(r.pastes, paste{number, text})
+	return rest, number, true
+}
+
+// pasted puts a paste in the place of its number. One whose number was lost, as
+// when the terminal is given to an editor, is given up.
+func (r *terminalInput) pasted(_ tea.Model, msg tea.Msg) tea.Msg {
+	p, ok := msg.(tea.PasteMsg)
+	if !ok {
+		return msg
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, have := range r.pastes {
+		if have.number == p.Content {
+			r.pastes = append([]paste(nil), r.pastes[i+1:]...)
+			p.Content = have.text
+			return p
+		}
+	}
+	return nil
 }

@@ -146,30 +146,3 @@ func TestGuardTurnsPanicsIntoAnEnd(t *testing.T) {
 		t.Error("a panic in View does not end the program")
 	}
 }
-
-func TestPasteReaderTakesLargePastesOut(t *testing.T) {
-	t.Parallel()
-	var got []string
-	r := &terminalInput{send: func(m tea.Msg) { got = append(got, m.(tea.PasteMsg).Content) }, inside: true}
-	if rest := r.take([]byte("one ")); len(rest) != 0 {
-		t.Fatalf("rest %q", rest)
-	}
-	r.take([]byte("two\x1b[20"))
-	if rest := r.take([]byte("1~after")); string(rest) != "after" || len(got) != 1 || got[0] != "one two" {
-		t.Fatalf("rest %q, pasted %q", rest, got)
-	}
-	r.inside = true
-	chunk := make([]byte, 1<<20)
-	for i := range chunk {
-		chunk[i] = 'x'
-	}
-	for range 40 {
-		r.take(chunk)
-		if len(r.text) > 18<<20 {
-			t.Fatalf("%d bytes held", len(r.text))
-		}
-	}
-	if r.take(pasteEnd); len(got) != 2 || len(got[1]) <= 16<<20 {
-		t.Fatal("a paste over the limit is not refused for its size")
-	}
-}

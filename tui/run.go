@@ -47,7 +47,6 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	g := &guard{m: m, kill: cancel}
 	in := &terminalInput{File: o.Stdin}
 	p := tea.NewProgram(g, programOptions(ctx, o, in)...)
-	in.send = p.Send
 
 	var wg sync.WaitGroup
 	wg.Go(func() { watchSignals(ctx, p, cancel) })
@@ -79,7 +78,7 @@ func outcome(m *model, g *guard, outside bool, err error) (Result, error) {
 }
 
 func programOptions(ctx context.Context, o Options, in *terminalInput) []tea.ProgramOption {
-	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(o.Stdout), tea.WithoutSignalHandler()}
+	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithFilter(in.pasted), tea.WithOutput(o.Stdout), tea.WithoutSignalHandler()}
 	if o.Env != nil {
 		opts = append(opts, tea.WithEnvironment(o.Env))
 	}

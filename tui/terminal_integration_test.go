@@ -331,3 +331,20 @@ func TestALargePasteIsTakenWhole(t *testing.T) {
 	x.Wait(patience)
 	restored(t, x)
 }
+
+// TestKeysWorkAfterAPasteOfAnOpenSequence: what begins in a paste like an answer
+// of the terminal must not be waited for.
+func TestKeysWorkAfterAPasteOfAnOpenSequence(t *testing.T) {
+	t.Parallel()
+	x := start2(t, "run", 80, 24)
+	x.WaitFor(patience, "demo")
+	x.Paste("one \x1b[31m\x1b]0;two")
+	x.WaitFor(patience, "one ␛[31m␛]0;two")
+	x.Type(" three")
+	x.WaitFor(patience, "two three")
+	x.Type(ptytest.CtrlC, ptytest.CtrlC)
+	x.WaitFor(patience, "again to quit")
+	x.Type(ptytest.CtrlC)
+	x.Wait(patience)
+	restored(t, x)
+}
