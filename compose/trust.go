@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/looprig/looprig/compose/config"
@@ -11,6 +12,7 @@ import (
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/ledger"
+	"github.com/looprig/looprig/internal/safetext"
 	"github.com/looprig/looprig/mcpadapter"
 	"github.com/looprig/looprig/mcpadapter/client"
 	"github.com/looprig/looprig/mcpadapter/pin"
@@ -57,14 +59,27 @@ func (t *trust) refused(s config.Server, d mcpadapter.Decision) error {
 		e = exit.New(exit.Integrity, "server %s is not what was pinned and was not %s: its %s now has the fingerprint %s", s.Name, w.done, w.noun, d.Fingerprint)
 	}
 	e.Binding, e.Class = s.Name, "untrusted"
-	if d.Changed && s.Cwd == "" && !s.Endpoint() {
-		e.Message += `; its entry names no "cwd", and the directory is part of a launch: it may only have been called from elsewhere`
+	if d.Changed && !s.Endpoint() {
+		e.Message += elsewhere(s)
 	}
 	ways := "in the interface, with --tofu, or with an answer"
 	if d.Changed || t.decidedOn(s.Name) {
 		ways = "in the interface or with an answer" // --tofu is for what nobody has decided on
 	}
 	return e.WithHint(w.fact+"; accept it %s {gate: untrusted_server, binding: %s, fingerprint: %q, answer: accept}", s.Name, ways, s.Name, d.Fingerprint)
+}
+
+// elsewhere names what may have made another launch of an entry that nobody
+// changed: what it leaves to the place that looprig is called from.
+func elsewhere(s config.Server) string {
+	var out string
+	if s.Cwd == "" {
+		out = `; its entry names no "cwd", and the directory is part of a launch: it may only have been called from elsewhere`
+	}
+	if !strings.ContainsAny(s.Command, `/\`) {
+		out += fmt.Sprintf("; %s is looked up on PATH, and the file that is found is part of a launch: it may be another PATH", safetext.Ident(s.Command))
+	}
+	return out
 }
 
 // decidedOn says whether a name has been accepted or refused before, however it
