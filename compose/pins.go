@@ -26,8 +26,8 @@ func OpenPins(home string) (Pins, error) {
 }
 
 // State says in a word what is pinned of a server's launch or endpoint as it is
-// now: "builtin", "pinned", "changed", "refused", "unpinned", or "missing" for a
-// program that cannot be found.
+// now: "builtin", "pinned", "changed", "refused", "unpinned", "disabled before", or
+// "missing" for a program that cannot be found.
 func (p Pins) State(s config.Server, env []string) string {
 	if s.Builtin != "" {
 		return "builtin"
@@ -39,14 +39,23 @@ func (p Pins) State(s config.Server, env []string) string {
 	if err != nil {
 		return "missing"
 	}
-	return p.Check(s.Name, fp)
+	state := p.Check(s.Name, fp)
+	if state == stateDisabled && !s.Enabled {
+		return "pinned" // as its entry says
+	}
+	return state
 }
+
+// stateDisabled is said of what was disabled and is enabled by its entry alone.
+const stateDisabled = "disabled before"
 
 // Check is State for a fingerprint that is known.
 func (p Pins) Check(name string, fp pin.Fingerprint) string {
 	switch verdict, _ := check(p.store, name, fp); verdict {
-	case pin.IsAccepted, pin.IsDisabled:
+	case pin.IsAccepted:
 		return "pinned"
+	case pin.IsDisabled:
+		return stateDisabled
 	case pin.IsRefused:
 		return "refused"
 	case pin.Changed:
