@@ -150,6 +150,23 @@ func TestAPassingMessageEndsWithWhatItIsAbout(t *testing.T) {
 	r.dontSee("interrupting…")
 }
 
+func TestAnOpenGateDoesNotKeepTheScreenBusy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 80, 24)
+	e := permissionGate()
+	e.DeadlineMS = 300_000
+	r.emit(r.w.open(e))
+	r.see("armed in")
+	if !r.m.restless() {
+		t.Error("the gate's arming is not drawn as it goes on")
+	}
+	r.pass(time.Second)
+	r.dontSee("armed in")
+	if r.m.restless() {
+		t.Error("a gate that waits for a person is drawn ten times a second")
+	}
+}
+
 func TestTypingPutsAGateOffOnlyForAWhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 80, 24)

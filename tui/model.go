@@ -201,7 +201,7 @@ func (m *model) tick() tea.Cmd {
 
 func (m *model) restless() bool {
 	g := m.topGate()
-	return g != nil && g.Waiting() || m.toast.text != "" || m.waits
+	return g != nil && g.Waiting(m.now) || m.toast.text != "" || m.waits
 }
 
 // say shows a passing message. Its text must be clean or host-written; it is

@@ -120,6 +120,9 @@ func (d *sessionsDialog) key(k tea.KeyPressMsg, _ time.Time) action {
 	doomed := d.doomed
 	d.doomed, d.says = "", ""
 	switch {
+	case id == keymap.SessionFork && ok && entry.Turns == 0:
+		d.says = "no turn of it has ended: there is nothing to fork"
+		return nil
 	case id == keymap.SessionFork && ok:
 		return actNext{Next{ID: entry.ID, Fork: true}}
 	case id == keymap.SessionDelete && ok && entry.Open:

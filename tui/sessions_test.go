@@ -57,6 +57,13 @@ func TestSessionsScreen(t *testing.T) {
 		t.Fatalf("%+v", r.m.result)
 	}
 	r, k := fresh()
+	k.all[1].Turns = 0
+	r.press("esc", "f5", "down", "ctrl+f") // this session would have been left for nothing
+	r.see("there is nothing to fork")
+	if r.quit {
+		t.Fatal("a session without a turn is forked")
+	}
+	r, k = fresh()
 	r.press("ctrl+x")
 	r.see("what is open cannot be deleted")
 	r.press("down", "ctrl+x")

@@ -171,8 +171,12 @@ func (g *Gate) Sent() { g.sending, g.fault = true, "" }
 // the keyboard has been quiet.
 func (g *Gate) Close(why string, now time.Time) { g.closed, g.closedQ = why, now }
 
-// Waiting reports whether the gate changes by the mere passing of time.
-func (g *Gate) Waiting() bool { return g.closed != "" || !g.armed || g.env.DeadlineMS > 0 }
+// Waiting reports whether the gate changes within a second by the mere passing of
+// time: it is about to take keys, or to leave. A deadline is told in seconds at the
+// least.
+func (g *Gate) Waiting(now time.Time) bool {
+	return g.closed != "" || !g.armed && now.Sub(g.quiet) < Quiet
+}
 
 // Expired reports that a closed gate has absorbed enough.
 func (g *Gate) Expired(now time.Time) bool { return g.closed != "" && now.Sub(g.closedQ) >= Quiet }
