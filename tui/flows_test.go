@@ -9,10 +9,12 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/looprig/looprig/harness/event"
 	"github.com/looprig/looprig/harness/form"
 	"github.com/looprig/looprig/harness/gate"
 	"github.com/looprig/looprig/harness/integration"
+	"github.com/looprig/looprig/tui/cells"
 )
 
 func TestSendingAndQueueing(t *testing.T) {
@@ -165,6 +167,23 @@ func TestAnOpenGateDoesNotKeepTheScreenBusy(t *testing.T) {
 	if r.m.restless() {
 		t.Error("a gate that waits for a person is drawn ten times a second")
 	}
+}
+
+func TestTheEndOfWhatIsWrittenIsSeen(t *testing.T) {
+	t.Parallel()
+	families := strings.Repeat("👨‍👩‍👧", 30)
+	r := newRig(t, 80, 24)
+	r.send(tea.PasteMsg{Content: families + " behind"})
+	r.see("behind")
+	v := r.m.cp.Draw(r.m.th, 80, true)
+	if last := ansi.Strip(v.Lines[len(v.Lines)-1]); v.Cursor.X != cells.Width(strings.TrimRight(last, " ")) {
+		t.Errorf("the cursor is at %d of %q", v.Cursor.X, last)
+	}
+	r.press("ctrl+c")
+	r.emit(r.w.open(formGate()))
+	r.pass(time.Second)
+	r.send(tea.PasteMsg{Content: families + " behind"})
+	r.see("behind")
 }
 
 func TestTypingPutsAGateOffOnlyForAWhile(t *testing.T) {

@@ -34,3 +34,31 @@ func truncate(s string, w int, tail string) string {
 	}
 	return method().Truncate(s+strings.Repeat(" ", w+1), w, tail)
 }
+
+// Within draws with a widget that counts clusters, whatever the terminal counts:
+// it is given less room until what it draws has w cells at most. Otherwise the end
+// of what is written would be out of sight.
+func Within(w int, draw func(w int) []string) []string {
+	const least, tries = 8, 8
+	lines := draw(w)
+	for room, n := w, 0; n < tries && room > least; n++ {
+		widest := 0
+		for _, l := range lines {
+			widest = max(widest, Width(l))
+		}
+		if widest <= w {
+			break
+		}
+		room = max(min(room-1, room*w/widest), least)
+		lines = draw(room)
+	}
+	return lines
+}
+
+// Clusters is the width of a line that is counted by clusters, as widgets do.
+func Clusters(line string) int { return ansi.GraphemeWidth.StringWidth(line) }
+
+// Column is where a column stands in a line that was counted by clusters.
+func Column(line string, x int) int {
+	return Width(ansi.GraphemeWidth.Truncate(ansi.Strip(line), x, ""))
+}

@@ -26,16 +26,9 @@ func (c *Composer) Draw(th *theme.Theme, w int, focused bool) View {
 		return View{Lines: []string{cells.Fit(th.Accent.Render("? ")+line, w)}}
 	}
 	inner := max(w-2, 2)
-	c.area.SetWidth(inner)
-	c.area.SetHeight(c.height(inner))
 	v := View{Above: c.menu(th, w)}
-	drawn := c.area.View()
-	if cur := c.area.Cursor(); cur != nil && cur.Y >= c.area.Height() {
-		// The view follows the cursor only once it knows its new lines.
-		c.area.SetHeight(c.area.Height())
-		drawn = c.area.View()
-	}
-	for i, l := range strings.Split(drawn, "\n") {
+	lines := cells.Within(inner, c.lines)
+	for i, l := range lines {
 		lead := "  "
 		if i == 0 {
 			lead = th.Accent.Render("> ")
@@ -43,10 +36,24 @@ func (c *Composer) Draw(th *theme.Theme, w int, focused bool) View {
 		v.Lines = append(v.Lines, cells.Fit(lead+l, w))
 	}
 	if cur := c.area.Cursor(); cur != nil && focused {
-		cur.X, cur.Y = min(cur.X+2, w-1), min(max(cur.Y, 0), len(v.Lines)-1)
+		cur.Y = min(max(cur.Y, 0), len(v.Lines)-1)
+		cur.X = min(cells.Column(lines[cur.Y], cur.X)+2, w-1)
 		v.Cursor = cur
 	}
 	return v
+}
+
+// lines draws the text area in w cells.
+func (c *Composer) lines(w int) []string {
+	c.area.SetWidth(w)
+	c.area.SetHeight(c.height(w))
+	drawn := c.area.View()
+	if cur := c.area.Cursor(); cur != nil && cur.Y >= c.area.Height() {
+		// The view follows the cursor only once it knows its new lines.
+		c.area.SetHeight(c.area.Height())
+		drawn = c.area.View()
+	}
+	return strings.Split(drawn, "\n")
 }
 
 // height is how many lines the text needs, at most MaxLines.
@@ -56,7 +63,7 @@ func (c *Composer) height(w int) int {
 	}
 	n := 0
 	for line := range strings.SplitSeq(c.area.Value(), "\n") {
-		n += cells.Width(line)/w + 1
+		n += cells.Clusters(line)/w + 1
 	}
 	return min(max(n, 1), MaxLines)
 }

@@ -233,12 +233,24 @@ func (fl *field) draw(w, most int, th *theme.Theme) []string {
 		return fl.drawPick(w, most, th)
 	}
 	if fl.widget != nil {
-		view := ""
-		fl.guard(func() { view = fl.widget.View() })
-		if !fl.broken {
+		lines := cells.Within(w-2, func(n int) []string {
+			view := ""
+			fl.guard(func() {
+				if n < w-2 { // less than it was made for
+					fl.size(n)
+					defer fl.size(max(w, 10))
+				}
+				view = fl.widget.View()
+			})
 			lines := strings.Split(strings.TrimRight(view, "\n"), "\n")
 			for i, l := range lines {
-				lines[i] = "  " + cells.Cut(strings.TrimRight(l, " "), w-2)
+				lines[i] = strings.TrimRight(l, " ")
+			}
+			return lines
+		})
+		if !fl.broken {
+			for i, l := range lines {
+				lines[i] = "  " + cells.Cut(l, w-2)
 			}
 			return lines
 		}

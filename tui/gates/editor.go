@@ -66,12 +66,14 @@ func (e *editor) paste(text string) string {
 // view is h lines in w cells.
 func (e *editor) view(th *theme.Theme, w, h int) []string {
 	inner := max(w-2, 2)
-	e.area.SetWidth(inner)
-	e.area.SetHeight(h)
-	// The first drawing tells the area its lines, the second follows the cursor.
-	_ = e.area.View()
-	e.area.SetHeight(h)
-	lines := strings.Split(e.area.View(), "\n")
+	lines := cells.Within(inner, func(n int) []string {
+		e.area.SetWidth(n)
+		e.area.SetHeight(h)
+		// The first drawing tells the area its lines, the second follows the cursor.
+		_ = e.area.View()
+		e.area.SetHeight(h)
+		return strings.Split(e.area.View(), "\n")
+	})
 	out := make([]string, h)
 	for i := range out {
 		l := ""
@@ -81,7 +83,11 @@ func (e *editor) view(th *theme.Theme, w, h int) []string {
 		out[i] = cells.Fit(th.Accent.Render(">")+" "+l, w)
 	}
 	if cur := e.area.Cursor(); cur != nil {
-		x, y := min(cur.X+2, w-1), min(max(cur.Y, 0), h-1)
+		x, y := cur.X, min(max(cur.Y, 0), h-1)
+		if y < len(lines) {
+			x = cells.Column(lines[y], x)
+		}
+		x = min(x+2, w-1)
 		out = cells.Overlay(out, []string{th.Selected.Render(under(out[y], x))}, x, y)
 		out[y] = cells.Cut(out[y], w)
 	}
