@@ -167,7 +167,8 @@ func (g *Gate) buttons(w int) []string {
 	return out
 }
 
-// title fits into w cells: what the gate is about is cut first.
+// title fits into w cells, unless they are very few: of what the gate is about the
+// beginning stays.
 func (g *Gate) title(pos, total, w int) string {
 	kind := map[gate.Kind]string{
 		gate.KindPermission: "permission", gate.KindForm: "form", gate.KindConfirm: "confirm",
@@ -177,19 +178,29 @@ func (g *Gate) title(pos, total, w int) string {
 	if g.form == nil && g.env.Kind == gate.KindForm {
 		kind = "confirm"
 	}
-	end := fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1))
+	place := fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1))
+	ends := []string{place, ""}
 	if g.form != nil {
-		end = fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len()) + end
+		ends = append([]string{fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len()) + place}, ends...)
 	}
 	about := About(g.env)
 	if g.env.Kind == gate.KindSampling {
 		about = samplingAbout(g.env)
 	}
-	if room := w - cells.Width(kind) - cells.Width(end) - 3; about != "" && room > 3 {
-		return kind + " · " + cells.Cut(about, room) + end
+	if about == "" {
+		return kind + ends[0]
 	}
-	return kind + end
+	for _, end := range ends {
+		if room := w - cells.Width(kind) - cells.Width(end) - 3; room >= min(cells.Width(about), leastAbout) {
+			return kind + " · " + cells.Cut(about, room) + end
+		}
+	}
+	return kind + " · " + about
 }
+
+// leastAbout is how much of what a gate is about stands in its title, in cells,
+// before its place among others does: who asks is said first.
+const leastAbout = 12
 
 // About names what a gate is about in a few words. It is clean.
 func About(e gate.Envelope) string {
