@@ -248,7 +248,7 @@ func TestTheTitleSaysWhoAsksBeforeHowManyThereAre(t *testing.T) {
 	s := form.Schema{Fields: []form.Field{{Name: "n", Kind: form.KindText}, {Name: "m", Kind: form.KindText}}}
 	e := gate.Envelope{Kind: gate.KindForm, Subject: gate.Subject{Binding: "tracker"}, Prompt: gate.Prompt{Title: "tracker asks", Body: "Who?", Origin: gate.OriginServer, Schema: &s}}
 	r := open(t, e, true)
-	for w := 14; w < 120; w++ {
+	for w := 24; w < 120; w++ {
 		if got := r.g.title(1, 3, w); !strings.Contains(got, "tracker") {
 			t.Errorf("in %d cells the title is %q", w, got)
 		}

@@ -167,8 +167,8 @@ func (g *Gate) buttons(w int) []string {
 	return out
 }
 
-// title fits into w cells, unless they are very few: of what the gate is about the
-// beginning stays.
+// title fits into w cells, unless they are very few: the place in a form is left out
+// first, then what the gate is about is cut.
 func (g *Gate) title(pos, total, w int) string {
 	kind := map[gate.Kind]string{
 		gate.KindPermission: "permission", gate.KindForm: "form", gate.KindConfirm: "confirm",
@@ -178,28 +178,26 @@ func (g *Gate) title(pos, total, w int) string {
 	if g.form == nil && g.env.Kind == gate.KindForm {
 		kind = "confirm"
 	}
-	place := fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1))
-	ends := []string{place, ""}
+	place, field := fmt.Sprintf(" · %d of %d", max(pos, 1), max(total, 1)), ""
 	if g.form != nil {
-		ends = append([]string{fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len()) + place}, ends...)
+		field = fmt.Sprintf(" · field %d of %d", g.form.Position(), g.form.Len())
 	}
 	about := About(g.env)
 	if g.env.Kind == gate.KindSampling {
 		about = samplingAbout(g.env)
 	}
-	if about == "" {
-		return kind + ends[0]
+	room := w - cells.Width(kind+field+place) - 3
+	if room < min(cells.Width(about), leastAbout) {
+		field, room = "", room+cells.Width(field)
 	}
-	for _, end := range ends {
-		if room := w - cells.Width(kind) - cells.Width(end) - 3; room >= min(cells.Width(about), leastAbout) {
-			return kind + " · " + cells.Cut(about, room) + end
-		}
+	if about != "" && room > 3 {
+		return kind + " · " + cells.Cut(about, room) + field + place
 	}
-	return kind + " · " + about
+	return kind + field + place
 }
 
 // leastAbout is how much of what a gate is about stands in its title, in cells,
-// before its place among others does: who asks is said first.
+// before the place in its form does: who asks is said first.
 const leastAbout = 12
 
 // About names what a gate is about in a few words. It is clean.
