@@ -54,6 +54,7 @@ func TestTheVersionIsFoundInARecord(t *testing.T) {
 		{"another form", append([]byte(recordMagic+"\x08\x00"), whole[16:]...), ""},
 		{"something else", make([]byte, 100), ""},
 		{"a length that never ends", append(whole[:recordTexts:recordTexts], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), ""},
+		{"a length of zeros that comes to its sign", append(whole[:recordTexts:recordTexts], "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01rest"...), ""},
 		{"nothing", nil, ""},
 	} {
 		if got := mainVersion(c.record); got != c.want {

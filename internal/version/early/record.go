@@ -11,6 +11,7 @@ const (
 	textsInline   = 2       // the flag of the only form that is read here
 	maxRecord     = 1 << 16 // a main module stands in the first lines
 	maxTextLength = 1 << 20
+	lengthBytes   = 3 // that a length up to that may have, of seven bits each
 )
 
 // mainVersion finds the main module's version in a record: "" when the record
@@ -42,7 +43,7 @@ func mainVersion(record []byte) string {
 // returned as far as it goes.
 func text(b []byte) (text, rest []byte) {
 	length := 0
-	for i, c := range b {
+	for i, c := range b[:min(len(b), lengthBytes)] {
 		length |= int(c&0x7f) << (7 * i)
 		if length > maxTextLength {
 			return nil, nil
