@@ -89,7 +89,8 @@ func (s *Session) mayAsk(declared bool) bool { return declared && !s.modern }
 // refuseRequest answers a request of the server with an error, and reports it.
 func (s *Session) refuseRequest(id json.RawMessage, method string, code int, reason, detail string) {
 	s.mail.refuse(refusal{method: method, reason: reason, detail: bounded(detail, maxErrorDetail)})
-	if _, kind := tap.ParseID(id); kind == tap.IDInteger || kind == tap.IDString {
+	// The id may be out of a frame that is no JSON, and is echoed as it came.
+	if _, kind := tap.ParseID(id); (kind == tap.IDInteger || kind == tap.IDString) && jsontext.Value(id).IsValid() {
 		s.replyError(id, code, reason)
 	}
 }
