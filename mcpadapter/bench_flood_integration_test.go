@@ -24,7 +24,7 @@ import (
 
 // BenchmarkRequestBesideAFlood is BenchmarkRequestBesideLogs with a process as
 // the server: how the latency of a request rises while one call makes the server
-// send 100,000 log messages. bare is what a reader of the same stream sees that
+// send 100,000 log messages. another asks a second server meanwhile. bare is what a reader of the same stream sees that
 // looks at nothing but ids: what the server and the machine cost by themselves.
 func BenchmarkRequestBesideAFlood(b *testing.B) {
 	bin := fixture.Build(b)
@@ -61,14 +61,34 @@ func BenchmarkRequestBesideAFlood(b *testing.B) {
 		}
 		besideFlood(b, tr)
 	})
+	b.Run("another", func(b *testing.B) {
+		tr, err := stdio.New(stdio.Config{Command: bin, Args: fixture.Args("flood", "", set)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		other, err := stdio.New(stdio.Config{Command: bin, Args: fixture.Args("flood", "", set)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		besideFlood(b, tr, other)
+	})
 	b.Run("bare", func(b *testing.B) { bareBesideFlood(b, bin, fixture.Args("flood", "", set)) })
 }
 
 // besideFlood measures through the whole Manager.
-func besideFlood(b *testing.B, tr transport.Transport) {
-	m, err := NewManager([]Binding{{Name: "fx", Server: client.Definition{
-		Name: "fx", Transport: tr, LogLevel: "info", Revision: protocol.Revision20251125, RequestTimeout: 5 * time.Minute,
-	}}}, Deps{SessionID: "S"})
+func besideFlood(b *testing.B, tr transport.Transport, others ...transport.Transport) {
+	var bindings []Binding
+	asked := "fx"
+	for i, t := range append([]transport.Transport{tr}, others...) {
+		name := "fx"
+		if i > 0 {
+			name, asked = "other", "other"
+		}
+		bindings = append(bindings, Binding{Name: name, Server: client.Definition{
+			Name: name, Transport: t, LogLevel: "info", Revision: protocol.Revision20251125, RequestTimeout: 5 * time.Minute,
+		}})
+	}
+	m, err := NewManager(bindings, Deps{SessionID: "S"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,8 +96,10 @@ func besideFlood(b *testing.B, tr transport.Transport) {
 	if err := m.Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	if err := m.Wait(b.Context(), "fx"); err != nil {
-		b.Fatal(err)
+	for _, x := range bindings {
+		if err := m.Wait(b.Context(), x.Name); err != nil {
+			b.Fatal(err)
+		}
 	}
 	var flood tool.Handler
 	for _, d := range m.SessionTools("main", "main") {
@@ -86,7 +108,7 @@ func besideFlood(b *testing.B, tr transport.Transport) {
 		}
 	}
 	beside(b, func() error {
-		_, err := m.Read(b.Context(), "fx", "fixture://one")
+		_, err := m.Read(b.Context(), asked, "fixture://one")
 		return err
 	}, func() error {
 		p, err := flood.Prepare(b.Context(), json.RawMessage(`{}`))
